@@ -1,0 +1,57 @@
+// JobSpec: what was submitted. It is written once, before anything starts, and never changes.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "core/fault_tolerance_parameters.h"
+#include "core/ids.h"
+#include "core/status.h"
+#include "core/time.h"
+
+namespace aimaster {
+
+// Instances of one role; all run the same command.
+struct RoleSpec {
+  Role role = Role::kWorker;
+  uint32_t count = 1;
+  uint32_t ranks_per_instance = 1;
+  bool operator==(const RoleSpec&) const = default;
+};
+
+// Times that a cluster may need longer than we think. Every one is an option of `aimaster run`.
+struct Timing {
+  std::chrono::milliseconds stop_grace{10'000};         // from SIGTERM to SIGKILL
+  std::chrono::milliseconds start_timeout{600'000};     // bound of the stage `ready`
+  std::chrono::milliseconds node_lost_timeout{30'000};  // silence of a node until it counts as lost
+  std::chrono::milliseconds orphan_timeout{600'000};    // an agent without a master stops its instances after this
+  std::chrono::milliseconds collect_window{250};        // what else failed? waited for after the first failure
+  bool operator==(const Timing&) const = default;
+};
+
+struct JobSpec {
+  JobId id;
+  std::string name;
+  Framework framework = Framework::kPyTorch;
+  std::vector<RoleSpec> roles;
+  std::vector<std::string> command;                // argv; never through a shell
+  std::map<std::string, std::string> environment;  // the whole environment of a rank before AIMaster's own variables
+  std::string working_directory;                   // absolute
+  std::string log_directory;                       // absolute; empty: inside the job directory
+  FaultToleranceParameters fault_tolerance;
+  std::vector<std::string> notes;  // parameters that were accepted without effect, for people
+  Timing timing;
+  uint64_t log_max_bytes = 0;         // bound of each rank output file; 0: none
+  uint32_t local_nodes = 1;           // how many nodes this machine pretends to be
+  std::vector<std::string> devices;   // device ids to share out over the pretend nodes; empty: leave the environment alone
+  Wall create_time;
+  bool operator==(const JobSpec&) const = default;
+};
+
+// `<job>-<role>-<index>` of the index-th instance of a role.
+std::string InstanceName(const JobId& job, Role role, uint32_t index_in_role);
+
+}  // namespace aimaster
