@@ -1,0 +1,54 @@
+#!/usr/bin/env bash
+# ./dev check: what CI runs, word for word. Named checks, each one line with its time; a check that fails says what to do
+# and shows its log. The others still run, so that one push shows all that is wrong.
+set -euo pipefail
+shopt -s nullglob
+cd "$(dirname "$0")/.."
+export CI=true # warnings are errors
+export AIMASTER_TREE=check
+check_tree=$PWD/build-check
+logs=$check_tree/logs
+mkdir -p "$logs"
+failed=()
+
+# check NAME REMEDY COMMAND...
+check() {
+  local name=$1 remedy=$2 began=$SECONDS
+  shift 2
+  if "$@" >"$logs/$name.log" 2>&1 </dev/null; then
+    printf 'ok      %-12s %4d s\n' "$name" $((SECONDS - began))
+    return
+  fi
+  failed+=("$name")
+  printf 'FAILED  %-12s %4d s\n' "$name" $((SECONDS - began))
+  echo "---- log of '$name' (its last 300 lines)"
+  tail -n 300 "$logs/$name.log"
+  echo "---- '$name' failed. What to do: $remedy"
+}
+
+build() { (source tools/build_tree.sh && build_tree check all); }
+format() { (source tools/build_tree.sh && source_files | xargs -0 clang-format-19 --dry-run -Werror); }
+shell() { shellcheck -x dev .ci/run tools/*.sh; }
+sanitizers() {
+  (source tools/build_tree.sh && build_tree asan all) &&
+    ASAN_OPTIONS=detect_leaks=1 UBSAN_OPTIONS=halt_on_error=1:print_stacktrace=1 \
+      ctest --test-dir build-asan --output-on-failure -j "$(nproc)" --output-junit "$check_tree/results/sanitizers.xml"
+}
+
+rm -rf "$check_tree/results"
+mkdir -p "$check_tree/results"
+check packages "the log names what could not be installed" tools/install_packages.sh build test check
+check format "run ./dev fmt" format
+check layering "each line says which include to move, and where" tools/check_layering.py
+check shell "shellcheck explains each finding under its SC number" shell
+check build "warnings are errors here: CI=true ./dev build all shows the same" build
+check repository "each line says what to change" tools/check_repo.py --bin "$check_tree/bin"
+check unit "run one test alone with ./dev test NAME" tools/test.sh unit
+check e2e "run one test alone with ./dev test NAME; -k and -x work as in pytest" tools/test.sh e2e
+check sanitizers "./dev build --asan all, then run the test in build-asan/tests" sanitizers
+
+tools/sum_tests.py "$check_tree"/results/*.xml || failed+=(results)
+if ((${#failed[@]} > 0)); then
+  echo "checks failed: ${failed[*]}" >&2
+  exit 1
+fi

@@ -1,0 +1,60 @@
+#!/usr/bin/env bash
+# ./dev test [unit|e2e|NAME...]: NAME selects unit tests (a program of ctest) and end-to-end tests whose name contains it.
+# AIMASTER_TREE names another variant than `default` to build and test; results for machines lie in TREE/results/*.xml.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+source tools/build_tree.sh
+
+variant=${AIMASTER_TREE:-default}
+tree=$(tree_of "$variant")
+results=$PWD/$tree/results
+
+unit() {
+  build_tree "$variant" all || return
+  mkdir -p "$results"
+  ctest --test-dir "$tree" --output-on-failure -j "$(nproc)" --output-junit "$results/unit.xml" "$@"
+}
+
+# The tests mostly wait for processes, so more of them run at a time than there are cores.
+e2e() {
+  build_tree "$variant" programs || return
+  mkdir -p "$results"
+  AIMASTER_BIN=$PWD/$tree/bin /usr/bin/python3 -m pytest tests/e2e -q -n "${AIMASTER_TEST_JOBS:-4}" \
+    --junitxml "$results/e2e.xml" "$@"
+}
+
+case ${1:-all} in
+  all)
+    tools/install_packages.sh build test
+    unit && e2e
+    ;;
+  unit)
+    tools/install_packages.sh build
+    unit
+    ;;
+  e2e)
+    tools/install_packages.sh build test
+    e2e
+    ;;
+  *)
+    tools/install_packages.sh build test
+    pattern=$(IFS='|' && echo "$*")
+    failed=0 found=0
+    build_tree "$variant" all
+    if [[ $(ctest --test-dir "$tree" -N -R "$pattern") == *"Test  "*"#"* ]]; then
+      found=1
+      unit -R "$pattern" || failed=1
+    fi
+    status=0
+    e2e -k "${pattern//|/ or }" || status=$?
+    if ((status != 5)); then # 5: pytest found no such test
+      found=1
+      if ((status != 0)); then failed=1; fi
+    fi
+    if ((!found)); then
+      echo "./dev test: no test's name contains: $*" >&2
+      exit 2
+    fi
+    exit "$failed"
+    ;;
+esac
