@@ -11,7 +11,9 @@
 #include <optional>
 #include <utility>
 
+#include "core/quote.h"
 #include "wire/limits.h"
+#include "wire/peer_text.h"
 #include "wire/stream.h"
 #include "wire/token.h"
 
@@ -68,7 +70,7 @@ class Exchange {
       std::string text = std::string(method.data(), method.size()) + " ";
       text.append(target.data(), target.size());
       text += ": HTTP " + std::to_string(response.result_int()) + " from " + peer_;
-      if (!response.body().empty()) text += ": " + Printable(response.body());
+      if (!response.body().empty()) text += ": " + PeerText(response.body());
       result_ = Fail(response.result() == http::status::not_found ? ErrorKind::kNotFound : ErrorKind::kEnvironment,
                      std::move(text));
     });
@@ -94,7 +96,7 @@ Result<std::string> CallOrThrow(const HttpCallOptions& options, const std::strin
   }
   const http::verb verb = http::string_to_verb(method);
   if (verb == http::verb::unknown || !IsRequestTarget(target)) {
-    return Fail(ErrorKind::kUsage, "not a request that can be sent: " + Printable(method + " " + target));
+    return Fail(ErrorKind::kUsage, "not a request that can be sent: " + Quoted(method + " " + target));
   }
   const std::string peer = options.host + ":" + std::to_string(options.port);
   http::request<http::string_body> request(verb, target, 11);

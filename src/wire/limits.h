@@ -43,7 +43,7 @@ static_assert(2 * kTokenMax < kRequestHeaderMax);
 // What is still read, and thrown away, after a refusal, so that the peer can see why it was refused.
 inline constexpr size_t kLingerBytesMax = 1 * kMebibyte;
 static_assert(kLingerBytesMax > kRequestHeaderMax + kRequestBodyMax);
-inline constexpr size_t kQuotedMax = 512;  // of a peer's text in an error of ours
+inline constexpr size_t kPeerTextMax = 512;  // of a peer's words in a sentence of ours
 
 // ---- connections ----
 

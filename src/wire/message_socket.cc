@@ -10,6 +10,7 @@
 
 #include "core/check.h"
 #include "wire/limits.h"
+#include "wire/peer_text.h"
 #include "wire/token.h"
 
 namespace aimaster {
@@ -107,7 +108,7 @@ class WebSocket final : public MessageSocket, public std::enable_shared_from_thi
     if (state_ == State::kEnded) return;
     if (ec == websocket::error::upgrade_declined) {
       return End("refused by " + peer_ + ": HTTP " + std::to_string(response_.result_int()) + " " +
-                 Printable(std::string_view(response_.reason().data(), response_.reason().size())));
+                 PeerText(std::string_view(response_.reason().data(), response_.reason().size())));
     }
     if (ec) return End("handshake failed: " + ec.message());
     response_ = {};
@@ -185,7 +186,7 @@ class WebSocket final : public MessageSocket, public std::enable_shared_from_thi
     const auto& goodbye = socket_.reason();
     if (goodbye.code != websocket::close_code::none) {
       const std::string_view said(goodbye.reason.data(), goodbye.reason.size());
-      return said.empty() ? "closed by the peer" : "closed by the peer: " + Printable(said);
+      return said.empty() ? "closed by the peer" : "closed by the peer: " + PeerText(said);
     }
     if (ec == beast::error::timeout) {
       return "no sign of the peer for " + std::to_string(limits_.idle_timeout.count()) + " ms";

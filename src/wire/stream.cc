@@ -8,6 +8,7 @@
 #include <memory>
 #include <utility>
 
+#include "core/quote.h"
 #include "wire/limits.h"
 
 namespace aimaster {
@@ -120,8 +121,8 @@ Result<std::vector<Tcp::endpoint>> LoopbackEndpoints(const std::string& host, ui
   ErrorCode ec;
   const auto address = asio::ip::make_address(host, ec);
   if (ec || !address.is_loopback()) {
-    return Fail(ErrorKind::kUsage, "'" + Printable(host) +
-                                       "' is not a loopback address: connections to other machines need TLS, which "
+    return Fail(ErrorKind::kUsage, Quoted(host) +
+                                       " is not a loopback address: connections to other machines need TLS, which "
                                        "this version does not have; use 127.0.0.1");
   }
   return std::vector<Tcp::endpoint>{{address, port}};
@@ -164,18 +165,6 @@ AcceptOutcome AcceptOne(Acceptor& acceptor, Stream& stream) {
     SetNoDelay(stream);
     return AcceptOutcome::kAccepted;
   }
-}
-
-std::string Printable(std::string_view text) {
-  const bool cut = text.size() > kQuotedMax;
-  size_t length = cut ? kQuotedMax : text.size();
-  // Never half a character of UTF-8: whoever writes this as JSON would choke on it.
-  while (cut && length > 0 && (static_cast<unsigned char>(text[length]) & 0xc0) == 0x80) --length;
-  std::string result(text.substr(0, length));
-  for (char& c : result) {
-    if (static_cast<unsigned char>(c) < ' ' || c == 0x7f) c = ' ';
-  }
-  return cut ? result + "…" : result;
 }
 
 }  // namespace aimaster

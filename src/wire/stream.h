@@ -15,7 +15,6 @@
 #include <cstdint>
 #include <functional>
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include "core/error.h"
@@ -42,8 +41,5 @@ Result<Acceptor> ListenOn(Executor executor, const std::string& address, uint16_
 // memory.
 enum class AcceptOutcome { kAccepted, kTryAgain, kExhausted };
 AcceptOutcome AcceptOne(Acceptor& acceptor, Stream& stream);
-
-// A peer's text made safe for a log line: bounded, without control characters.
-std::string Printable(std::string_view text);
 
 }  // namespace aimaster
