@@ -1,0 +1,105 @@
+// Inputs: everything that can make the engine decide. Each is a fact that was made durable before the engine saw it,
+// so the list of inputs is the whole history of a job: replaying it gives the same decisions again.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "core/failure.h"
+#include "core/ids.h"
+#include "core/job_spec.h"
+#include "core/time.h"
+
+namespace aimaster {
+
+struct JobSubmitted {  // the first input of every journal, and only the first
+  JobSpec spec;
+  bool operator==(const JobSubmitted&) const = default;
+};
+struct MasterStarted {  // a master took the job over: the first one, or one after a crash
+  Epoch epoch{};
+  bool operator==(const MasterStarted&) const = default;
+};
+struct NodeJoined {  // a node's agent is connected for the first time
+  NodeIndex node{};
+  std::string name;
+  std::string address;  // what other nodes reach it by
+  bool operator==(const NodeJoined&) const = default;
+};
+struct NodeDenied {  // the provider has no other node to give
+  std::string reason;
+  bool operator==(const NodeDenied&) const = default;
+};
+struct NodeLost {  // a node is gone, with all that ran on it
+  NodeIndex node{};
+  std::string reason;
+  bool operator==(const NodeLost&) const = default;
+};
+struct PortReserved {  // the agent of rank 0's node holds a port for the round
+  uint32_t reservation = 0;
+  uint16_t port = 0;
+  bool operator==(const PortReserved&) const = default;
+};
+struct PortRefused {
+  uint32_t reservation = 0;
+  std::string reason;
+  bool operator==(const PortRefused&) const = default;
+};
+struct InstanceStarted {  // all its ranks' programs were executed
+  InstanceIndex instance{};
+  Attempt attempt{};
+  bool operator==(const InstanceStarted&) const = default;
+};
+struct InstanceReady {  // every one of its ranks has printed, called the SDK, or entered a collective
+  InstanceIndex instance{};
+  Attempt attempt{};
+  bool operator==(const InstanceReady&) const = default;
+};
+struct RankSucceeded {
+  InstanceIndex instance{};
+  Attempt attempt{};
+  Rank rank{};
+  bool operator==(const RankSucceeded&) const = default;
+};
+struct RankFailed {
+  RankFailure failure;
+  bool operator==(const RankFailed&) const = default;
+};
+struct InstanceEnded {  // its shim is done: no process of this attempt exists any more
+  InstanceIndex instance{};
+  Attempt attempt{};
+  bool operator==(const InstanceEnded&) const = default;
+};
+struct EvidenceCollected {  // a node answered: all exits up to now are reported
+  uint32_t collection = 0;
+  NodeIndex node{};
+  std::vector<Rank> dumping_core;  // ranks that are just writing a core file
+  bool operator==(const EvidenceCollected&) const = default;
+};
+struct FailureJudged {  // the finding of the detector
+  uint32_t judgement_number = 0;
+  Judgement judgement;
+  bool operator==(const FailureJudged&) const = default;
+};
+struct StopRequested {
+  bool at_once = false;  // without grace
+  std::string by;        // "Ctrl-C", "aimaster stop"
+  bool operator==(const StopRequested&) const = default;
+};
+struct Tick {  // the time of Engine::NextDeadline() has come
+  bool operator==(const Tick&) const = default;
+};
+
+using Event = std::variant<JobSubmitted, MasterStarted, NodeJoined, NodeDenied, NodeLost, PortReserved, PortRefused,
+                           InstanceStarted, InstanceReady, RankSucceeded, RankFailed, InstanceEnded, EvidenceCollected,
+                           FailureJudged, StopRequested, Tick>;
+
+struct Input {
+  Moment at;
+  Event event;
+  bool operator==(const Input&) const = default;
+};
+
+}  // namespace aimaster

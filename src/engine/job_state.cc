@@ -1,0 +1,55 @@
+#include "engine/job_state.h"
+
+namespace aimaster {
+
+std::string_view Name(Stage stage) {
+  switch (stage) {
+    case Stage::kDetect:
+      return "detect";
+    case Stage::kCollect:
+      return "collect";
+    case Stage::kDecide:
+      return "decide";
+    case Stage::kStop:
+      return "stop";
+    case Stage::kIsolate:
+      return "isolate";
+    case Stage::kAcquire:
+      return "acquire";
+    case Stage::kStart:
+      return "start";
+    case Stage::kReady:
+      return "ready";
+  }
+  return "unknown";
+}
+
+std::string_view Name(RoundResult result) {
+  switch (result) {
+    case RoundResult::kRunning:
+      return "Running";
+    case RoundResult::kSucceeded:
+      return "Succeeded";
+    case RoundResult::kFailed:
+      return "Failed";
+    case RoundResult::kStopped:
+      return "Stopped";
+  }
+  return "unknown";
+}
+
+std::string_view Name(RestartResult result) {
+  switch (result) {
+    case RestartResult::kRestarting:
+      return "Restarting";
+    case RestartResult::kRestarted:
+      return "Restarted";
+    case RestartResult::kFailed:
+      return "Failed";
+    case RestartResult::kStopped:
+      return "Stopped";
+  }
+  return "unknown";
+}
+
+}  // namespace aimaster

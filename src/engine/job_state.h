@@ -1,0 +1,176 @@
+// JobState: what the engine knows about a job, as plain data. The journal's readable tables, `aimaster get` and the
+// page are views of it; only the engine changes it.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "core/failure.h"
+#include "core/ids.h"
+#include "core/job_spec.h"
+#include "core/status.h"
+#include "core/time.h"
+
+namespace aimaster {
+
+struct InstanceState {
+  std::string name;
+  Role role = Role::kWorker;
+  uint32_t index_in_role = 0;
+  Rank first_rank{};
+  uint32_t ranks = 1;
+  NodeIndex node{};
+  InstanceStatus status = InstanceStatus::kPending;
+  Attempt attempt{};  // the current or last one; 0 before the first start
+  uint32_t starts = 0;
+  bool live = false;     // told to start, and not known to have ended: processes of this attempt may exist
+  bool started = false;  // InstanceStarted seen in this attempt
+  bool ready = false;
+  uint32_t ranks_succeeded = 0;
+  uint32_t ranks_failed = 0;
+  std::optional<int> exit_code;  // of its first failed rank, else 0 when it succeeded
+  std::optional<int> signal;
+  bool operator==(const InstanceState&) const = default;
+};
+
+struct NodeState {
+  std::string name;
+  std::string address;
+  bool joined = false;
+  bool lost = false;
+  bool isolated = false;
+  std::string isolation_reason;
+  bool operator==(const NodeState&) const = default;
+};
+
+enum class Stage { kDetect, kCollect, kDecide, kStop, kIsolate, kAcquire, kStart, kReady };
+std::string_view Name(Stage stage);  // "detect"
+
+struct StageTime {
+  Stage stage{};
+  Moment start;
+  std::optional<Duration> duration;  // none while it lasts
+  bool operator==(const StageTime&) const = default;
+};
+
+enum class RoundResult { kRunning, kSucceeded, kFailed, kStopped };
+std::string_view Name(RoundResult result);  // "Running"
+
+// One life of the whole job. Its stages are those that brought it up (for round 0 acquire, start, ready; for a later
+// one from `detect` of the failure that ended the round before), and, in the last round, those that ended the job.
+struct RoundState {
+  Round round{};
+  Moment start;
+  std::optional<Wall> end;
+  RoundResult result = RoundResult::kRunning;
+  std::string reason;  // why it ended, one line
+  std::vector<StageTime> stages;
+  bool operator==(const RoundState&) const = default;
+};
+
+enum class RestartScope { kJob, kInstance };
+enum class RestartResult { kRestarting, kRestarted, kFailed, kStopped };
+std::string_view Name(RestartResult result);  // "Restarted"
+
+struct RestartRecord {
+  uint32_t restarts = 0;  // 1 for the first restart of the job
+  RestartScope scope = RestartScope::kJob;
+  Moment restart_time;  // when it was decided
+  Moment began;         // when the failure happened: the duration counts from here
+  Round round{};        // the round that failed
+  std::string reason;   // one line
+  RestartResult result = RestartResult::kRestarting;
+  std::optional<Duration> duration;  // from the failure until the new round was ready
+  Judgement judgement;
+  bool isolated_node = false;
+  std::string node_name;
+  std::string instance_name;
+  bool operator==(const RestartRecord&) const = default;
+};
+
+// What the engine concluded, and why. `reasons` is the chain in order; the last line is the one that people are sent.
+struct Decision {
+  Moment at;
+  Round round{};
+  std::string kind;     // "Start", "Restart", "Fail", "Succeed", "Stop", "RetryStart", "Isolate", …
+  std::string summary;  // one line
+  std::vector<std::string> reasons;
+  bool operator==(const Decision&) const = default;
+};
+
+// Where the job is in its life. The table in engine.cc says what each input does in each phase.
+enum class Phase {
+  kNew,         // nothing submitted yet
+  kAcquiring,   // waits for nodes
+  kReserving,   // waits for the port of the round
+  kRunning,     // instances are starting or running
+  kCollecting,  // something failed; what else?
+  kJudging,     // the detector is asked
+  kStopping,    // all instances are being stopped, for a restart, a start again, or the end
+  kEnded,
+};
+
+enum class StopPurpose { kRestart, kRetryStart, kFail, kUserStop };
+
+// When the engine wants to be called again, by purpose.
+struct Deadlines {
+  std::optional<Monotonic> collect;      // the collect window closes, unless somebody is still being waited for
+  std::optional<Monotonic> collect_cap;  // it closes, whoever is being waited for
+  std::optional<Monotonic> start;        // all instances should have started and printed something
+  std::optional<Monotonic> stop;         // all instances should be gone
+  bool operator==(const Deadlines&) const = default;
+};
+
+struct JobState {
+  JobSpec spec;
+  Epoch epoch{};
+  JobStatus status = JobStatus::kCreating;
+  Phase phase = Phase::kNew;
+  StopPurpose stop_purpose = StopPurpose::kFail;
+  bool stop_at_once = false;
+  Round round{};
+  uint32_t restarts = 0;       // of the whole job, counted against max_num_of_job_restart
+  uint32_t start_retries = 0;  // starts again in place within this round
+  std::string reason_code;
+  std::string reason_message;
+  int exit_code = 0;  // what `aimaster run` exits with, once ended
+  Moment submit_time;
+  std::optional<Wall> running_time;
+  std::optional<Wall> end_time;
+
+  std::vector<InstanceState> instances;  // by InstanceIndex
+  std::vector<InstanceIndex> instance_of_rank;
+  std::vector<bool> rank_ended;  // by Rank, in its instance's current attempt
+  std::map<NodeIndex, NodeState> nodes;
+  std::vector<NodeIndex> placement;  // slot → node; instances are spread over slots, a slot outlives its node
+  std::string master_address;
+  uint16_t master_port = 0;
+  uint32_t reservation = 0;
+  uint32_t port_refusals = 0;  // since this start began
+  uint32_t collection = 0;
+  uint32_t judgement_number = 0;
+  std::set<NodeIndex> collecting_from;  // nodes that have not answered yet
+  std::set<Rank> dumping_core;          // ranks whose core is being written
+  std::vector<RankFailure> failures;    // of the failure being handled, bounded by kFailuresMax
+  uint32_t failures_dropped = 0;
+  std::map<std::string, uint32_t> same_error;      // "<instance>|<code>" → times it was a root cause
+  std::map<std::string, uint32_t> quick_failures;  // same, but within the first minute of a round
+  std::set<InstanceIndex> failed_workers;          // failed by their own fault, over the job's life
+
+  std::vector<StageTime>
+      pending_stages;    // of a failure that is not decided yet: which round they belong to is not known
+  Moment failure_began;  // when the first rank of the failure being handled ended
+  uint32_t stop_escalations = 0;
+  Deadlines deadlines;
+
+  std::vector<RoundState> rounds;
+  std::vector<RestartRecord> records;
+};
+
+inline constexpr size_t kFailuresMax = 4096;
+
+}  // namespace aimaster

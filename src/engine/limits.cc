@@ -1,0 +1,199 @@
+#include "engine/limits.h"
+
+#include <algorithm>
+#include <cstdio>
+
+namespace aimaster {
+namespace {
+
+std::string Number(uint64_t number) { return std::to_string(number); }
+
+std::string Share(double share) {
+  char text[32];
+  std::snprintf(text, sizeof text, "%g", share);
+  return text;
+}
+
+// The instances that failed by their own fault in this failure.
+std::vector<InstanceIndex> RootInstances(const Judgement& judgement) {
+  std::vector<InstanceIndex> roots;
+  for (const FailureDetail& detail : judgement.details) {
+    if (detail.is_root) roots.push_back(detail.instance);
+  }
+  if (roots.empty()) roots.push_back(judgement.root_instance);
+  std::ranges::sort(roots);
+  roots.erase(std::ranges::unique(roots).begin(), roots.end());
+  return roots;
+}
+
+// Who failed and how, for counting repetitions: the instance and what it ended with.
+std::string PlaceAndCode(const JobState& job, const Judgement& judgement) {
+  const std::string code =
+      judgement.error_code ? Number(static_cast<uint64_t>(*judgement.error_code)) : judgement.fault;
+  return job.instances[Value(judgement.root_instance)].name + "|" + code;
+}
+
+bool IsWorkerLike(Role role) { return role == Role::kWorker || role == Role::kMaster || role == Role::kChief; }
+
+class Judge {
+ public:
+  Judge(JobState& job, const Judgement& judgement, Monotonic now) : job_(job), judgement_(judgement), now_(now) {}
+
+  Ruling Rule() {
+    if (judgement_.never_started) {
+      Fail("the command could not be executed, and would not be the next time: " + judgement_.message);
+    } else if (MayRetryStart()) {
+      RetryStart();
+    } else {
+      Count();
+      if (PolicyAllows() && RestartAllowed() && !OverSameError() && !OverFailureRate() && !OverRestarts() &&
+          !OverNoProgress()) {
+        Restart();
+      }
+    }
+    return std::move(ruling_);
+  }
+
+ private:
+  const FaultToleranceParameters& Parameters() const { return job_.spec.fault_tolerance; }
+
+  void Fail(const std::string& why) {
+    ruling_.verdict = Verdict::kFail;
+    ruling_.reasons.push_back(why);
+    ruling_.summary = "the job fails: " + why;
+  }
+
+  void Restart() {
+    ruling_.verdict = Verdict::kRestart;
+    ruling_.summary = "restart " + Number(job_.restarts + 1) + " of at most " +
+                      Number(Parameters().max_num_of_job_restart) + ": " + judgement_.message;
+  }
+
+  bool RestartAllowed() {
+    if (Parameters().enable_job_restart) return true;
+    Fail("a restart is not allowed: --enable-job-restart=False; the error: " + judgement_.message);
+    return false;
+  }
+
+  bool MayRetryStart() const {
+    const RoundState& round = job_.rounds.back();
+    return judgement_.address_in_use && now_ - round.start.monotonic < kStartFailureWithin &&
+           job_.start_retries < kStartRetriesMax;
+  }
+
+  void RetryStart() {
+    ruling_.verdict = Verdict::kRetryStart;
+    ruling_.reasons.push_back("an address was in use at the start of the round: the start failed, not the job; start " +
+                              Number(job_.start_retries + 1) + " of at most " + Number(kStartRetriesMax) +
+                              " in place, with another port; no restart is counted");
+    ruling_.summary = "start again in place with another port";
+  }
+
+  void Count() {
+    const std::string key = PlaceAndCode(job_, judgement_);
+    times_same_error_ = ++job_.same_error[key];
+    if (now_ - job_.rounds.back().start.monotonic < kQuickFailureWithin) {
+      times_quick_ = ++job_.quick_failures[key];
+    } else {
+      job_.quick_failures.erase(key);
+    }
+    for (const InstanceIndex instance : RootInstances(judgement_)) {
+      if (IsWorkerLike(job_.instances[Value(instance)].role)) job_.failed_workers.insert(instance);
+    }
+  }
+
+  bool PolicyAllows() {
+    switch (Parameters().fault_tolerant_policy) {
+      case FaultTolerantPolicy::kNever:
+        Fail("no failure is retryable: --fault-tolerant-policy=Never");
+        return false;
+      case FaultTolerantPolicy::kOnFailure:
+        ruling_.reasons.push_back("every failure is retryable: --fault-tolerant-policy=OnFailure");
+        return true;
+      case FaultTolerantPolicy::kExitCodeAndErrorMsg:
+        return ExitCodeAndErrorMsgAllows();
+    }
+    return false;
+  }
+
+  bool ExitCodeAndErrorMsgAllows() {
+    switch (judgement_.retryable) {
+      case Retryable::kYes:
+        ruling_.reasons.push_back("retryable by --fault-tolerant-policy=ExitCodeAndErrorMsg: " + judgement_.fault);
+        return true;
+      case Retryable::kNo:
+        Fail("not retryable by --fault-tolerant-policy=ExitCodeAndErrorMsg: " + judgement_.fault + ": " +
+             judgement_.message);
+        return false;
+      case Retryable::kOncePerPlace:
+        if (times_same_error_ <= 1) {
+          ruling_.reasons.push_back("retryable once per place, and this is the first time here: " + judgement_.fault);
+          return true;
+        }
+        Fail("not retryable any more: " + judgement_.fault + " for the " + Number(times_same_error_) +
+             ". time at the same place: " + judgement_.message);
+        return false;
+    }
+    return false;
+  }
+
+  bool OverSameError() {
+    const uint32_t limit = Parameters().max_num_of_same_error;
+    if (times_same_error_ > limit) {
+      Fail("the same error at the same instance for the " + Number(times_same_error_) +
+           ". time, over --max-num-of-same-error=" + Number(limit));
+      return true;
+    }
+    ruling_.reasons.push_back("same error " + Number(times_same_error_) + " of at most " + Number(limit) + " times");
+    return false;
+  }
+
+  bool OverFailureRate() {
+    const double limit = Parameters().max_tolerated_failure_rate;
+    if (limit < 0) return false;
+    const auto workers =
+        std::ranges::count_if(job_.instances, [](const InstanceState& i) { return IsWorkerLike(i.role); });
+    const std::string share = Number(job_.failed_workers.size()) + " of " + Number(static_cast<uint64_t>(workers)) +
+                              " workers failed by their own fault";
+    if (static_cast<double>(job_.failed_workers.size()) > limit * static_cast<double>(workers) + 1e-9) {
+      Fail(share + ", over --max-tolerated-failure-rate=" + Share(limit));
+      return true;
+    }
+    ruling_.reasons.push_back(share + ", within --max-tolerated-failure-rate=" + Share(limit));
+    return false;
+  }
+
+  bool OverRestarts() {
+    const uint32_t limit = Parameters().max_num_of_job_restart;
+    if (job_.restarts >= limit) {
+      Fail("the job was restarted " + Number(job_.restarts) + " times, the limit is --max-num-of-job-restart=" +
+           Number(limit) + "; the last error: " + judgement_.message);
+      return true;
+    }
+    ruling_.reasons.push_back(Number(job_.restarts) + " of at most " + Number(limit) + " restarts used");
+    return false;
+  }
+
+  bool OverNoProgress() {
+    const uint32_t limit = Parameters().no_progress_limit;
+    if (limit == 0 || times_quick_ < limit) return false;
+    Fail("no progress: the same root cause for the " + Number(times_quick_) +
+         ". time within the first minute of a round, --no-progress-limit=" + Number(limit) + ": " + judgement_.message);
+    return true;
+  }
+
+  JobState& job_;
+  const Judgement& judgement_;
+  Monotonic now_;
+  Ruling ruling_;
+  uint32_t times_same_error_ = 0;
+  uint32_t times_quick_ = 0;
+};
+
+}  // namespace
+
+Ruling RuleOnFailure(JobState& job, const Judgement& judgement, Monotonic now) {
+  return Judge(job, judgement, now).Rule();
+}
+
+}  // namespace aimaster

@@ -1,0 +1,28 @@
+// Limits: what follows from a judgement: restart, or fail, and why. The policy is asked first, then the limits, in the
+// order in which a person would name them.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "engine/job_state.h"
+
+namespace aimaster {
+
+// An "address already in use" this soon after a round's start is a start failure, not a failure of the job.
+inline constexpr Duration kStartFailureWithin = std::chrono::minutes{2};
+inline constexpr uint32_t kStartRetriesMax = 5;
+inline constexpr Duration kQuickFailureWithin = std::chrono::minutes{1};
+
+enum class Verdict { kRestart, kRetryStart, kFail };
+
+struct Ruling {
+  Verdict verdict = Verdict::kFail;
+  std::string summary;               // one line: what is done and why
+  std::vector<std::string> reasons;  // the limits that were looked at, in order
+};
+
+// Counts the root cause in the job's tallies (same error, failed workers, quick failures), then rules.
+Ruling RuleOnFailure(JobState& job, const Judgement& judgement, Monotonic now);
+
+}  // namespace aimaster

@@ -1,0 +1,100 @@
+#include "engine/transition.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace aimaster {
+
+StepResult Transition::TakeResult() {
+  result_.changed_instances.assign(changed_instances_.begin(), changed_instances_.end());
+  result_.changed_rounds.assign(changed_rounds_.begin(), changed_rounds_.end());
+  result_.changed_records.assign(changed_records_.begin(), changed_records_.end());
+  return std::move(result_);
+}
+
+// The instance, if the input is about its current attempt; agents also repeat what they said about former ones.
+InstanceState* Transition::Current(InstanceIndex index, Attempt attempt) {
+  if (Value(index) >= job_.instances.size()) return nullptr;
+  InstanceState& instance = job_.instances[Value(index)];
+  const bool current = instance.live && instance.attempt == attempt;
+  return current ? &instance : nullptr;
+}
+
+InstanceState& Transition::Changed(InstanceIndex index) {
+  changed_instances_.insert(index);
+  return job_.instances[Value(index)];
+}
+
+RoundState& Transition::ChangedRound() {
+  changed_rounds_.insert(job_.rounds.size() - 1);
+  return job_.rounds.back();
+}
+
+bool Transition::AllInstances(bool (*holds)(const InstanceState&)) const {
+  return std::ranges::all_of(job_.instances, holds);
+}
+
+bool Transition::NodeUsable(NodeIndex node) const {
+  const auto found = job_.nodes.find(node);
+  return found != job_.nodes.end() && found->second.joined && !found->second.lost && !found->second.isolated;
+}
+
+NodeIndex Transition::NextNodeIndex() const {
+  return job_.nodes.empty() ? NodeIndex{0} : Next(job_.nodes.rbegin()->first);
+}
+
+NodeIndex Transition::NodeOfRankZero() const { return job_.instances.front().node; }
+
+std::string Transition::RankText(Rank rank) const {
+  return "rank " + std::to_string(Value(rank)) + " (" + job_.instances[Value(job_.instance_of_rank[Value(rank)])].name +
+         ")";
+}
+
+std::vector<StageTime>& Transition::Stages() {
+  if (!job_.pending_stages.empty()) return job_.pending_stages;
+  return ChangedRound().stages;
+}
+
+void Transition::BeginStage(Stage stage, Moment start) { Stages().push_back({stage, start, std::nullopt}); }
+
+void Transition::EndStage(Stage stage) {
+  std::vector<StageTime>& stages = Stages();
+  const auto last = std::ranges::find_if(stages.rbegin(), stages.rend(),
+                                         [stage](const StageTime& s) { return s.stage == stage && !s.duration; });
+  if (last != stages.rend()) last->duration = now_.monotonic - last->start.monotonic;
+}
+
+void Transition::Tell(std::string type, std::string subject, std::string message) {
+  result_.events.push_back({now_, std::move(type), std::move(subject), std::move(message)});
+}
+
+void Transition::Record(std::string kind, std::string summary, std::vector<std::string> reasons) {
+  result_.decisions.push_back({now_, job_.round, std::move(kind), std::move(summary), std::move(reasons)});
+}
+
+void Transition::On(const MasterStarted& input) {
+  job_.epoch = input.epoch;
+  if (Value(input.epoch) > 1) {
+    Tell("aimaster.master.started", "", "the master was started again, epoch " + std::to_string(Value(input.epoch)));
+  }
+}
+
+void Transition::On(const Tick&) {
+  Deadlines& deadlines = job_.deadlines;
+  const auto due = [this](std::optional<Monotonic>& deadline) {
+    if (!deadline || *deadline > now_.monotonic) return false;
+    deadline.reset();
+    return true;
+  };
+  if (due(deadlines.collect) || due(deadlines.collect_cap)) CloseCollectionWhenComplete();
+  if (due(deadlines.start)) {
+    if (AllInstances([](const InstanceState& i) { return i.started; })) {
+      FinishReadyStage();
+    } else {
+      FailStart("StartTimeout", "not all instances were started within --start-timeout");
+    }
+  }
+  if (due(deadlines.stop)) EscalateStop();
+}
+
+}  // namespace aimaster

@@ -1,0 +1,107 @@
+// Transition: one step of the engine, being taken. It holds the job, the moment and the result that is being built; the
+// moves a job can make are its functions, and the On() functions say, for every phase, what an input means there.
+//
+// The moves live in three files by what they are about: coming up (transition_start.cc), failing
+// (transition_failure.cc), and going down (transition_stop.cc). One file with all of them was rejected: it would be the
+// file that everybody has to read to change anything.
+#pragma once
+
+#include <set>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "engine/engine.h"
+
+namespace aimaster {
+
+// How long we wait beyond the grace until a stop is escalated, and how often before an instance counts as unkillable.
+inline constexpr Duration kStopSlack = std::chrono::seconds{5};
+inline constexpr uint32_t kStopEscalationsMax = 6;
+// However long a core takes to write or a node to answer, a failure is judged after this.
+inline constexpr Duration kCollectCap = std::chrono::seconds{120};
+inline constexpr uint32_t kPortReservationsMax = 5;
+
+class Transition {
+ public:
+  Transition(JobState& job, const Moment& now) : job_(job), now_(now) {}
+
+  // What each input means. An input that can't matter in a phase changes nothing.
+  void On(const JobSubmitted& input);
+  void On(const MasterStarted& input);
+  void On(const NodeJoined& input);
+  void On(const NodeDenied& input);
+  void On(const NodeLost& input);
+  void On(const PortReserved& input);
+  void On(const PortRefused& input);
+  void On(const InstanceStarted& input);
+  void On(const InstanceReady& input);
+  void On(const RankSucceeded& input);
+  void On(const RankFailed& input);
+  void On(const InstanceEnded& input);
+  void On(const EvidenceCollected& input);
+  void On(const FailureJudged& input);
+  void On(const StopRequested& input);
+  void On(const Tick& input);
+
+  StepResult TakeResult();
+
+ private:
+  // Coming up.
+  void Acquire();
+  void StartRound();
+  void ReserveNextPort(bool hold);
+  void StartAllInstances();
+  void MarkReady(InstanceIndex index);
+  void FinishReadyStage();
+  void FailStart(std::string fault, std::string message);
+
+  // Failing.
+  void AddFailure(const RankFailure& failure);
+  void OpenCollection(const RankFailure& first);
+  void CloseCollectionWhenComplete();
+  void AskForJudgement();
+  void Decide(const Judgement& judgement);
+  void RestartJob(const Judgement& judgement, std::string summary);
+  bool ShouldIsolate(const Judgement& judgement, std::vector<std::string>& reasons) const;
+  void LoseRanksOf(NodeIndex node, const std::string& reason);
+  void LoseSilentRanks(InstanceIndex index, const std::string& reason);
+
+  // Going down.
+  void StopAll(StopPurpose purpose);
+  void StopLiveInstances(bool at_once);
+  void ContinueWhenStopped();
+  void ReplaceNodes();
+  bool FillSlot(uint32_t slot);
+  void EscalateStop();
+  void End(JobStatus status, std::string reason_code, std::string reason_message, int exit_code);
+
+  // Small things that all of them need.
+  InstanceState* Current(InstanceIndex index, Attempt attempt);
+  InstanceState& Changed(InstanceIndex index);
+  RoundState& ChangedRound();
+  bool AllInstances(bool (*holds)(const InstanceState&)) const;
+  bool NodeUsable(NodeIndex node) const;
+  NodeIndex NextNodeIndex() const;
+  NodeIndex NodeOfRankZero() const;
+  std::string RankText(Rank rank) const;
+
+  // Stages of the round that is running, or of a failure whose round isn't known yet.
+  std::vector<StageTime>& Stages();
+  void BeginStage(Stage stage) { BeginStage(stage, now_); }
+  void BeginStage(Stage stage, Moment start);
+  void EndStage(Stage stage);
+
+  void Act(Action action) { result_.actions.push_back(std::move(action)); }
+  void Tell(std::string type, std::string subject, std::string message);
+  void Record(std::string kind, std::string summary, std::vector<std::string> reasons);
+
+  JobState& job_;
+  const Moment now_;
+  StepResult result_;
+  std::set<InstanceIndex> changed_instances_;
+  std::set<size_t> changed_rounds_;
+  std::set<size_t> changed_records_;
+};
+
+}  // namespace aimaster

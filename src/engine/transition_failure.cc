@@ -1,0 +1,262 @@
+// Failing: from the first rank that ended badly to the decision.
+#include <algorithm>
+
+#include "engine/limits.h"
+#include "engine/transition.h"
+
+namespace aimaster {
+namespace {
+
+bool Holds(const InstanceState& instance, Rank rank) {
+  return rank >= instance.first_rank && Value(rank) - Value(instance.first_rank) < instance.ranks;
+}
+
+}  // namespace
+
+void Transition::On(const RankSucceeded& input) {
+  InstanceState* instance = Current(input.instance, input.attempt);
+  if (instance == nullptr || !Holds(*instance, input.rank) || job_.rank_ended[Value(input.rank)]) return;
+  job_.rank_ended[Value(input.rank)] = true;
+  if (++Changed(input.instance).ranks_succeeded == instance->ranks && !instance->ready) MarkReady(input.instance);
+  CloseCollectionWhenComplete();
+}
+
+void Transition::On(const RankFailed& input) {
+  const RankFailure& failure = input.failure;
+  InstanceState* instance = Current(failure.instance, failure.attempt);
+  if (instance == nullptr || !Holds(*instance, failure.rank) || job_.rank_ended[Value(failure.rank)]) return;
+  job_.rank_ended[Value(failure.rank)] = true;
+  job_.dumping_core.erase(failure.rank);
+  if (++Changed(failure.instance).ranks_failed == 1 && failure.exit) {
+    instance->exit_code = ShellStatus(*failure.exit);
+    instance->signal = failure.exit->signal;
+  }
+  switch (job_.phase) {
+    case Phase::kRunning:
+      OpenCollection(failure);
+      break;
+    case Phase::kCollecting:
+    case Phase::kJudging:
+      AddFailure(failure);
+      break;
+    case Phase::kStopping:
+      break;  // what dies now dies of our signal; the decision has been made
+    case Phase::kNew:
+    case Phase::kAcquiring:
+    case Phase::kReserving:
+    case Phase::kEnded:
+      return;
+  }
+  CloseCollectionWhenComplete();
+}
+
+// All failures are kept up to a bound; beyond it only those that ended before the ones we have could matter, and the
+// first of a storm arrive first.
+void Transition::AddFailure(const RankFailure& failure) {
+  if (job_.failures.size() < kFailuresMax) {
+    job_.failures.push_back(failure);
+  } else {
+    ++job_.failures_dropped;
+  }
+}
+
+void Transition::OpenCollection(const RankFailure& first) {
+  const Wall ended = first.exit ? first.exit->time : now_.wall;
+  const Duration ago = std::clamp<Duration>(now_.wall - ended, Duration::zero(), kCollectCap);
+  job_.failure_began = {Monotonic{now_.monotonic.since_origin - ago}, Wall{now_.wall.since_epoch - ago}};
+  job_.phase = Phase::kCollecting;
+  job_.failures.clear();
+  job_.failures_dropped = 0;
+  AddFailure(first);
+  Tell("aimaster.instance.failed", job_.instances[Value(first.instance)].name,
+       RankText(first.rank) + " on " + job_.nodes[first.node].name +
+           (first.exit ? (first.exit->signal ? " was killed by signal " + std::to_string(*first.exit->signal)
+                                             : " ended with exit code " + std::to_string(*first.exit->code))
+                       : " was lost: " + first.lost_reason));
+
+  job_.pending_stages.push_back({Stage::kDetect, job_.failure_began, ago});
+  BeginStage(Stage::kCollect);
+  job_.deadlines.collect = now_.monotonic + job_.spec.timing.collect_window;
+  job_.deadlines.collect_cap = now_.monotonic + kCollectCap;
+  CollectEvidence question{.collection = ++job_.collection, .nodes = {}};
+  job_.collecting_from.clear();
+  for (const auto& [index, node] : job_.nodes) {
+    if (!node.joined || node.lost) continue;
+    question.nodes.push_back(index);
+    job_.collecting_from.insert(index);
+  }
+  Act(std::move(question));
+}
+
+void Transition::On(const EvidenceCollected& input) {
+  if (job_.phase != Phase::kCollecting || input.collection != job_.collection) return;
+  job_.collecting_from.erase(input.node);
+  for (const Rank rank : input.dumping_core) {
+    if (Value(rank) < job_.rank_ended.size() && !job_.rank_ended[Value(rank)]) job_.dumping_core.insert(rank);
+  }
+  CloseCollectionWhenComplete();
+}
+
+// The window closes when its time is over and nobody is waited for; at once when there is no rank left that could fail;
+// and in any case at the cap.
+void Transition::CloseCollectionWhenComplete() {
+  if (job_.phase != Phase::kCollecting) return;
+  const bool waiting = job_.deadlines.collect || !job_.collecting_from.empty() || !job_.dumping_core.empty();
+  const bool all_ended = std::ranges::all_of(job_.rank_ended, [](bool ended) { return ended; });
+  if (waiting && !all_ended && job_.deadlines.collect_cap) return;
+  job_.deadlines.collect.reset();
+  job_.deadlines.collect_cap.reset();
+  EndStage(Stage::kCollect);
+  AskForJudgement();
+}
+
+void Transition::AskForJudgement() {
+  job_.phase = Phase::kJudging;
+  BeginStage(Stage::kDecide);
+  Act(JudgeFailure{.judgement_number = ++job_.judgement_number});
+}
+
+void Transition::On(const FailureJudged& input) {
+  if (job_.phase != Phase::kJudging || input.judgement_number != job_.judgement_number) return;
+  Decide(input.judgement);
+}
+
+void Transition::Decide(const Judgement& judgement) {
+  Ruling ruling = RuleOnFailure(job_, judgement, now_.monotonic);
+  EndStage(Stage::kDecide);
+  std::vector<std::string> reasons = judgement.reasons;
+  reasons.insert(reasons.end(), ruling.reasons.begin(), ruling.reasons.end());
+  switch (ruling.verdict) {
+    case Verdict::kRestart: {
+      const bool isolate = ShouldIsolate(judgement, reasons);
+      Record("Restart", ruling.summary, std::move(reasons));
+      RestartJob(judgement, ruling.summary);
+      job_.records.back().isolated_node = isolate;
+      if (isolate) {
+        NodeState& node = job_.nodes[judgement.root_node];
+        node.isolated = true;
+        node.isolation_reason = judgement.message;
+      }
+      StopAll(StopPurpose::kRestart);
+      return;
+    }
+    case Verdict::kRetryStart: {
+      Record("RetryStart", ruling.summary, std::move(reasons));
+      Tell("aimaster.round.start_retried", "", ruling.summary);
+      ++job_.start_retries;
+      std::vector<StageTime>& stages = ChangedRound().stages;
+      stages.insert(stages.end(), job_.pending_stages.begin(), job_.pending_stages.end());
+      job_.pending_stages.clear();
+      StopAll(StopPurpose::kRetryStart);
+      return;
+    }
+    case Verdict::kFail: {
+      Record("Fail", ruling.summary, std::move(reasons));
+      std::vector<StageTime>& stages = ChangedRound().stages;
+      stages.insert(stages.end(), job_.pending_stages.begin(), job_.pending_stages.end());
+      job_.pending_stages.clear();
+      job_.reason_code = judgement.fault;
+      job_.reason_message = ruling.summary;
+      job_.exit_code = judgement.error_code.value_or(1);
+      StopAll(StopPurpose::kFail);
+      return;
+    }
+  }
+}
+
+// A suspect node is left behind, unless it is the last one.
+bool Transition::ShouldIsolate(const Judgement& judgement, std::vector<std::string>& reasons) const {
+  if (!judgement.node_suspect || judgement.severity != Severity::kIsolateNode) return false;
+  const auto others = std::ranges::count_if(
+      job_.nodes, [&](const auto& entry) { return entry.first != judgement.root_node && NodeUsable(entry.first); });
+  const std::string& name = job_.nodes.at(judgement.root_node).name;
+  if (others == 0) {
+    reasons.push_back("node " + name + " is suspect, but it is the last one and is kept");
+    return false;
+  }
+  reasons.push_back("node " + name + " is suspect and is isolated: " + judgement.message);
+  return true;
+}
+
+// Opens the next round and its record. The stages of the failure so far become the first ones of the new round.
+void Transition::RestartJob(const Judgement& judgement, std::string summary) {
+  RoundState& failed = ChangedRound();
+  failed.end = job_.failure_began.wall;
+  failed.result = RoundResult::kFailed;
+  failed.reason = judgement.message;
+
+  RestartRecord record;
+  record.restarts = ++job_.restarts;
+  record.restart_time = now_;
+  record.began = job_.failure_began;
+  record.round = job_.round;
+  record.reason = std::move(summary);
+  record.judgement = judgement;
+  record.node_name = job_.nodes[judgement.root_node].name;
+  record.instance_name = job_.instances[Value(judgement.root_instance)].name;
+  job_.records.push_back(std::move(record));
+  changed_records_.insert(job_.records.size() - 1);
+
+  job_.round = Next(job_.round);
+  job_.start_retries = 0;
+  job_.rounds.push_back({.round = job_.round, .start = now_, .stages = std::move(job_.pending_stages)});
+  job_.pending_stages.clear();
+  ChangedRound();
+  job_.status = JobStatus::kRestarting;
+  Tell("aimaster.round.restarting", job_.records.back().instance_name, job_.records.back().reason);
+}
+
+void Transition::On(const NodeLost& input) {
+  const auto found = job_.nodes.find(input.node);
+  if (found == job_.nodes.end() || found->second.lost || job_.phase == Phase::kEnded) return;
+  found->second.lost = true;
+  Tell("aimaster.node.lost", found->second.name, "node " + found->second.name + " is lost: " + input.reason);
+  job_.collecting_from.erase(input.node);
+  LoseRanksOf(input.node, input.reason);
+  switch (job_.phase) {
+    case Phase::kAcquiring:
+    case Phase::kReserving:
+      ReplaceNodes();
+      break;
+    case Phase::kStopping:
+      ContinueWhenStopped();
+      break;
+    case Phase::kCollecting:
+      CloseCollectionWhenComplete();
+      break;
+    case Phase::kRunning:
+    case Phase::kJudging:
+    case Phase::kNew:
+    case Phase::kEnded:
+      break;
+  }
+}
+
+// The provider has confirmed that nothing runs there any more.
+void Transition::LoseRanksOf(NodeIndex node, const std::string& reason) {
+  for (size_t i = 0; i < job_.instances.size(); ++i) {
+    const InstanceIndex index{static_cast<uint32_t>(i)};
+    if (job_.instances[i].node != node || !job_.instances[i].live) continue;
+    LoseSilentRanks(index, "node " + job_.nodes[node].name + " was lost: " + reason);
+    InstanceState& instance = Changed(index);
+    instance.live = false;
+    instance.status = InstanceStatus::kFailed;
+  }
+}
+
+// No rank may vanish without a word: one whose instance is gone and of which no exit was reported has failed.
+void Transition::LoseSilentRanks(InstanceIndex index, const std::string& reason) {
+  const InstanceState& instance = job_.instances[Value(index)];
+  const uint32_t first = Value(instance.first_rank);
+  for (uint32_t rank = first; rank < first + instance.ranks; ++rank) {
+    if (job_.rank_ended[rank]) continue;
+    On(RankFailed{{.rank = Rank{rank},
+                   .instance = index,
+                   .attempt = instance.attempt,
+                   .node = instance.node,
+                   .exit = std::nullopt,
+                   .lost_reason = reason}});
+  }
+}
+
+}  // namespace aimaster

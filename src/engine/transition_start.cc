@@ -1,0 +1,196 @@
+// Coming up: from the submission to the last rank's first word.
+#include <algorithm>
+
+#include "engine/layout.h"
+#include "engine/transition.h"
+
+namespace aimaster {
+
+void Transition::On(const JobSubmitted& input) {
+  if (job_.phase != Phase::kNew) return;
+  job_.spec = input.spec;
+  job_.submit_time = now_;
+  job_.instances = LayOutInstances(job_.spec);
+  for (size_t i = 0; i < job_.instances.size(); ++i) {
+    const InstanceIndex index{static_cast<uint32_t>(i)};
+    job_.instance_of_rank.insert(job_.instance_of_rank.end(), job_.instances[i].ranks, index);
+    Changed(index);
+  }
+  job_.rank_ended.assign(WorldSize(job_.spec), false);
+  job_.rounds.push_back({.round = job_.round, .start = now_});
+
+  const uint32_t slots = SlotCount(job_.spec);
+  for (uint32_t slot = 0; slot < slots; ++slot) job_.placement.push_back(NodeIndex{slot});
+  for (size_t i = 0; i < job_.instances.size(); ++i) {
+    const InstanceIndex index{static_cast<uint32_t>(i)};
+    job_.instances[i].node = job_.placement[SlotOf(job_.spec, index)];
+  }
+  // Nodes beyond the slots are spares.
+  for (uint32_t node = 0; node < std::max(slots, job_.spec.local_nodes); ++node) job_.nodes[NodeIndex{node}] = {};
+
+  job_.status = JobStatus::kEnvPreparing;
+  Tell("aimaster.job.submitted", "",
+       "job submitted: " + std::to_string(job_.instances.size()) + " instances, " +
+           std::to_string(WorldSize(job_.spec)) + " ranks, " + std::to_string(job_.nodes.size()) + " nodes");
+  for (const std::string& note : job_.spec.notes) Tell("aimaster.job.note", "", note);
+  Acquire();
+}
+
+// Asks for the nodes that are wanted and missing; goes on when there are none.
+void Transition::Acquire() {
+  job_.phase = Phase::kAcquiring;
+  BeginStage(Stage::kAcquire);
+  AcquireNodes wanted;
+  for (const auto& [index, node] : job_.nodes) {
+    if (!node.joined && !node.lost) wanted.nodes.push_back(index);
+    if (node.isolated) wanted.avoid.push_back(index);
+  }
+  if (!wanted.nodes.empty()) Act(wanted);
+  if (std::ranges::all_of(job_.placement, [this](NodeIndex n) { return NodeUsable(n); })) StartRound();
+}
+
+void Transition::On(const NodeJoined& input) {
+  const auto found = job_.nodes.find(input.node);
+  if (found == job_.nodes.end() || found->second.joined || found->second.lost) return;
+  found->second.joined = true;
+  found->second.name = input.name;
+  found->second.address = input.address;
+  Tell("aimaster.node.joined", input.name, "node " + input.name + " is connected");
+  const bool all_here = std::ranges::all_of(job_.placement, [this](NodeIndex n) { return NodeUsable(n); });
+  if (job_.phase == Phase::kAcquiring && all_here) StartRound();
+}
+
+void Transition::On(const NodeDenied& input) {
+  if (job_.phase != Phase::kAcquiring) return;
+  Tell("aimaster.node.denied", "", "no other node: " + input.reason);
+  for (auto& [index, node] : job_.nodes) {
+    if (!node.joined) node.lost = true;
+  }
+  for (uint32_t slot = 0; slot < job_.placement.size(); ++slot) {
+    if (!NodeUsable(job_.placement[slot]) && !FillSlot(slot)) {
+      End(JobStatus::kFailed, "NoNode", "no node is left to run on: " + input.reason, 1);
+      return;
+    }
+  }
+  StartRound();
+}
+
+void Transition::StartRound() {
+  EndStage(Stage::kAcquire);
+  BeginStage(Stage::kStart);
+  job_.port_refusals = 0;
+  ReserveNextPort(job_.start_retries == 0);
+}
+
+// After a first "address already in use" the port is not held any more: a program that binds without SO_REUSEADDR can't
+// bind what we hold.
+void Transition::ReserveNextPort(bool hold) {
+  job_.phase = Phase::kReserving;
+  Act(ReservePort{.reservation = ++job_.reservation, .node = NodeOfRankZero(), .hold = hold});
+}
+
+void Transition::On(const PortReserved& input) {
+  if (job_.phase != Phase::kReserving || input.reservation != job_.reservation) return;
+  job_.master_port = input.port;
+  job_.master_address = job_.nodes[NodeOfRankZero()].address;
+  StartAllInstances();
+}
+
+void Transition::On(const PortRefused& input) {
+  if (job_.phase != Phase::kReserving || input.reservation != job_.reservation) return;
+  if (++job_.port_refusals < kPortReservationsMax) {
+    ReserveNextPort(false);
+  } else {
+    FailStart("NoPort", "no port could be reserved for the round: " + input.reason);
+  }
+}
+
+void Transition::StartAllInstances() {
+  job_.phase = Phase::kRunning;
+  job_.failures.clear();
+  job_.failures_dropped = 0;
+  job_.dumping_core.clear();
+  job_.rank_ended.assign(job_.rank_ended.size(), false);
+  job_.deadlines = {.start = now_.monotonic + job_.spec.timing.start_timeout};
+  for (size_t i = 0; i < job_.instances.size(); ++i) {
+    const InstanceIndex index{static_cast<uint32_t>(i)};
+    InstanceState& instance = Changed(index);
+    instance.attempt = Attempt{instance.starts++};
+    instance.status = InstanceStatus::kStarting;
+    instance.live = true;
+    instance.started = instance.ready = false;
+    instance.ranks_succeeded = instance.ranks_failed = 0;
+    instance.exit_code = instance.signal = std::nullopt;
+    Act(StartInstance{.instance = index,
+                      .attempt = instance.attempt,
+                      .node = instance.node,
+                      .round = job_.round,
+                      .restart_count = job_.restarts,
+                      .master_address = job_.master_address,
+                      .master_port = job_.master_port});
+  }
+  ChangedRound();
+  Tell("aimaster.round.started", "",
+       "round " + std::to_string(Value(job_.round)) + " starts " + std::to_string(job_.instances.size()) +
+           " instances, MASTER_PORT " + std::to_string(job_.master_port));
+}
+
+void Transition::On(const InstanceStarted& input) {
+  InstanceState* instance = Current(input.instance, input.attempt);
+  if (instance == nullptr || instance->started) return;
+  Changed(input.instance).started = true;
+  if (instance->status == InstanceStatus::kStarting) instance->status = InstanceStatus::kRunning;
+  if (job_.phase != Phase::kRunning || !AllInstances([](const InstanceState& i) { return i.started; })) return;
+  EndStage(Stage::kStart);
+  BeginStage(Stage::kReady);
+  job_.status = JobStatus::kRunning;
+  if (!job_.running_time) job_.running_time = now_.wall;
+  Tell("aimaster.round.running", "", "round " + std::to_string(Value(job_.round)) + ": all ranks run");
+}
+
+void Transition::On(const InstanceReady& input) {
+  InstanceState* instance = Current(input.instance, input.attempt);
+  if (instance != nullptr && !instance->ready) MarkReady(input.instance);
+}
+
+void Transition::MarkReady(InstanceIndex index) {
+  Changed(index).ready = true;
+  if (job_.phase == Phase::kRunning && AllInstances([](const InstanceState& i) { return i.ready; })) FinishReadyStage();
+}
+
+// The new round is up: also the end of the restart that led to it.
+void Transition::FinishReadyStage() {
+  if (!job_.deadlines.start && job_.phase != Phase::kRunning) return;
+  job_.deadlines.start.reset();
+  EndStage(Stage::kReady);
+  if (job_.records.empty() || job_.records.back().result != RestartResult::kRestarting) return;
+  RestartRecord& record = job_.records.back();
+  record.result = RestartResult::kRestarted;
+  record.duration = now_.monotonic - record.began.monotonic;
+  changed_records_.insert(job_.records.size() - 1);
+  Tell("aimaster.round.ready", "",
+       "round " + std::to_string(Value(job_.round)) + " is ready, " + FormatDuration(*record.duration) +
+           " after the failure");
+}
+
+// The round could not be started for a reason that is no rank's: judged here, since there is nothing for a detector.
+void Transition::FailStart(std::string fault, std::string message) {
+  Judgement judgement;
+  judgement.fault = std::move(fault);
+  judgement.category = "system";
+  judgement.message = std::move(message);
+  judgement.source = ErrorSource::kProvider;
+  judgement.retryable = Retryable::kYes;
+  for (size_t i = 0; i < job_.instances.size(); ++i) {
+    if (job_.instances[i].started) continue;
+    judgement.root_instance = InstanceIndex{static_cast<uint32_t>(i)};
+    judgement.root_node = job_.instances[i].node;
+    break;
+  }
+  judgement.reasons.push_back(judgement.message);
+  job_.failure_began = now_;
+  job_.pending_stages.push_back({Stage::kDecide, now_, std::nullopt});
+  Decide(judgement);
+}
+
+}  // namespace aimaster

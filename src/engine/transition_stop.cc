@@ -1,0 +1,217 @@
+// Going down: stopping all instances, and what comes after: another round, another start, or the end.
+#include <algorithm>
+
+#include "engine/layout.h"
+#include "engine/transition.h"
+
+namespace aimaster {
+
+void Transition::On(const StopRequested& input) {
+  switch (job_.phase) {
+    case Phase::kNew:
+    case Phase::kEnded:
+      return;
+    case Phase::kAcquiring:
+    case Phase::kReserving:
+    case Phase::kRunning:
+    case Phase::kCollecting:
+    case Phase::kJudging:
+      break;
+    case Phase::kStopping:
+      if (job_.stop_purpose == StopPurpose::kFail || job_.stop_purpose == StopPurpose::kUserStop) {
+        // It is going down already; only the hurry can be new.
+        if (input.at_once && !job_.stop_at_once) StopLiveInstances(true);
+        return;
+      }
+      break;
+  }
+  Record("Stop", "stopped by " + input.by, {input.at_once ? "at once, without grace" : "with --stop-grace"});
+  Tell("aimaster.job.stopping", "", "the job is being stopped by " + input.by);
+  job_.reason_code = "JobStoppedByUser";
+  job_.reason_message = "Job is stopped by " + input.by + ".";
+  job_.pending_stages.clear();
+  job_.stop_at_once = input.at_once;
+  StopAll(StopPurpose::kUserStop);
+}
+
+void Transition::StopAll(StopPurpose purpose) {
+  job_.phase = Phase::kStopping;
+  job_.stop_purpose = purpose;
+  job_.deadlines = {};
+  job_.collecting_from.clear();
+  job_.dumping_core.clear();
+  job_.stop_escalations = 0;
+  if (purpose == StopPurpose::kFail || purpose == StopPurpose::kUserStop) job_.status = JobStatus::kStopping;
+  BeginStage(Stage::kStop);
+  StopLiveInstances(job_.stop_at_once);
+  ContinueWhenStopped();
+}
+
+void Transition::StopLiveInstances(bool at_once) {
+  job_.stop_at_once = at_once;
+  const Duration grace = at_once ? Duration::zero() : Duration(job_.spec.timing.stop_grace);
+  job_.deadlines.stop = now_.monotonic + grace + kStopSlack;
+  for (size_t i = 0; i < job_.instances.size(); ++i) {
+    if (!job_.instances[i].live) continue;
+    const InstanceIndex index{static_cast<uint32_t>(i)};
+    InstanceState& instance = Changed(index);
+    instance.status = InstanceStatus::kStopping;
+    Act(StopInstance{.instance = index, .attempt = instance.attempt, .node = instance.node, .at_once = at_once});
+  }
+}
+
+void Transition::On(const InstanceEnded& input) {
+  InstanceState* instance = Current(input.instance, input.attempt);
+  if (instance == nullptr) return;
+  LoseSilentRanks(input.instance, "it ended and left no exit status");
+  Changed(input.instance).live = false;
+  if (instance->ranks_succeeded == instance->ranks) {
+    instance->status = InstanceStatus::kSucceeded;
+    instance->exit_code = 0;
+  } else if (job_.phase == Phase::kStopping && instance->status == InstanceStatus::kStopping) {
+    instance->status = InstanceStatus::kStopped;
+  } else {
+    instance->status = InstanceStatus::kFailed;
+  }
+  switch (job_.phase) {
+    case Phase::kRunning:
+      if (AllInstances([](const InstanceState& i) { return i.status == InstanceStatus::kSucceeded; })) {
+        Record("Succeed", "every rank ended with exit code 0", {});
+        End(JobStatus::kSucceeded, "JobSucceeded", "every rank ended with exit code 0", 0);
+      }
+      return;
+    case Phase::kStopping:
+      ContinueWhenStopped();
+      return;
+    case Phase::kCollecting:
+    case Phase::kJudging:
+    case Phase::kNew:
+    case Phase::kAcquiring:
+    case Phase::kReserving:
+    case Phase::kEnded:
+      return;
+  }
+}
+
+void Transition::ContinueWhenStopped() {
+  if (job_.phase != Phase::kStopping || !AllInstances([](const InstanceState& i) { return !i.live; })) return;
+  job_.deadlines.stop.reset();
+  job_.stop_at_once = false;
+  EndStage(Stage::kStop);
+  switch (job_.stop_purpose) {
+    case StopPurpose::kRestart:
+    case StopPurpose::kRetryStart:
+      for (size_t i = 0; i < job_.instances.size(); ++i) {
+        Changed(InstanceIndex{static_cast<uint32_t>(i)}).status = InstanceStatus::kPending;
+      }
+      ReplaceNodes();
+      return;
+    case StopPurpose::kFail:
+      End(JobStatus::kFailed, job_.reason_code, job_.reason_message, job_.exit_code);
+      return;
+    case StopPurpose::kUserStop:
+      End(JobStatus::kStopped, job_.reason_code, job_.reason_message, 1);
+      return;
+  }
+}
+
+// Fills the slots whose node is isolated or lost: a spare first, else a new node from the provider.
+void Transition::ReplaceNodes() {
+  bool isolating = false;
+  for (const auto& [index, node] : job_.nodes) {
+    const bool placed = std::ranges::find(job_.placement, index) != job_.placement.end();
+    if (!node.isolated || !placed) continue;
+    if (!std::exchange(isolating, true)) BeginStage(Stage::kIsolate);
+    Act(IsolateNode{.node = index, .reason = node.isolation_reason});
+    Tell("aimaster.node.isolated", node.name, "node " + node.name + " is isolated: " + node.isolation_reason);
+  }
+  if (isolating) EndStage(Stage::kIsolate);
+  for (uint32_t slot = 0; slot < job_.placement.size(); ++slot) {
+    const NodeState& node = job_.nodes[job_.placement[slot]];
+    if (!node.isolated && !node.lost) continue;
+    const auto spare = std::ranges::find_if(job_.nodes, [this](const auto& entry) {
+      return NodeUsable(entry.first) && std::ranges::find(job_.placement, entry.first) == job_.placement.end();
+    });
+    NodeIndex replacement = NextNodeIndex();
+    if (spare != job_.nodes.end()) {
+      replacement = spare->first;
+    } else {
+      job_.nodes[replacement] = {};
+    }
+    job_.placement[slot] = replacement;
+    for (size_t i = 0; i < job_.instances.size(); ++i) {
+      const InstanceIndex index{static_cast<uint32_t>(i)};
+      if (SlotOf(job_.spec, index) == slot) Changed(index).node = replacement;
+    }
+  }
+  Acquire();
+}
+
+// Puts a slot on the usable node that carries the fewest slots.
+bool Transition::FillSlot(uint32_t slot) {
+  std::optional<NodeIndex> best;
+  auto load = [this](NodeIndex node) { return std::ranges::count(job_.placement, node); };
+  for (const auto& [index, node] : job_.nodes) {
+    if (NodeUsable(index) && (!best || load(index) < load(*best))) best = index;
+  }
+  if (!best) return false;
+  job_.placement[slot] = *best;
+  for (size_t i = 0; i < job_.instances.size(); ++i) {
+    const InstanceIndex index{static_cast<uint32_t>(i)};
+    if (SlotOf(job_.spec, index) == slot) Changed(index).node = *best;
+  }
+  return true;
+}
+
+void Transition::EscalateStop() {
+  if (job_.phase != Phase::kStopping) return;
+  std::string names;
+  for (const InstanceState& instance : job_.instances) {
+    if (instance.live) names += (names.empty() ? "" : ", ") + instance.name;
+  }
+  if (++job_.stop_escalations < kStopEscalationsMax) {
+    Tell("aimaster.instance.unkillable", "", "still not gone, killing again: " + names);
+    StopLiveInstances(true);
+    return;
+  }
+  Record("Unkillable", "the job fails: processes of " + names + " can't be killed",
+         {"they survived SIGKILL " + std::to_string(kStopEscalationsMax) +
+          " times; nothing new is started beside them, since they may hold devices and ports"});
+  End(JobStatus::kFailed, "Unkillable",
+      "processes of " + names + " could not be killed; look at their nodes (uninterruptible sleep?)",
+      job_.exit_code == 0 ? 1 : job_.exit_code);
+}
+
+void Transition::End(JobStatus status, std::string reason_code, std::string reason_message, int exit_code) {
+  job_.phase = Phase::kEnded;
+  job_.status = status;
+  job_.reason_code = std::move(reason_code);
+  job_.reason_message = std::move(reason_message);
+  job_.exit_code = exit_code;
+  job_.end_time = now_.wall;
+  job_.deadlines = {};
+  if (!job_.rounds.empty()) {
+    RoundState& round = ChangedRound();
+    round.end = now_.wall;
+    round.result = status == JobStatus::kSucceeded ? RoundResult::kSucceeded
+                   : status == JobStatus::kFailed  ? RoundResult::kFailed
+                                                   : RoundResult::kStopped;
+    round.reason = job_.reason_message;
+  }
+  // A restart that was under way did not come to its end.
+  if (!job_.records.empty() && job_.records.back().result == RestartResult::kRestarting) {
+    RestartRecord& record = job_.records.back();
+    record.result = status == JobStatus::kSucceeded ? RestartResult::kRestarted
+                    : status == JobStatus::kFailed  ? RestartResult::kFailed
+                                                    : RestartResult::kStopped;
+    record.duration = now_.monotonic - record.began.monotonic;
+    changed_records_.insert(job_.records.size() - 1);
+  }
+  Tell("aimaster.job." + std::string(status == JobStatus::kSucceeded ? "succeeded"
+                                     : status == JobStatus::kFailed  ? "failed"
+                                                                     : "stopped"),
+       "", job_.reason_message);
+  Act(FinishJob{});
+}
+
+}  // namespace aimaster
