@@ -1,0 +1,189 @@
+#include "nodes/local_provider.h"
+
+#include <fcntl.h>
+#include <signal.h>
+#include <spawn.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <boost/asio/error.hpp>
+#include <chrono>
+#include <cstring>
+
+namespace aimaster {
+namespace {
+
+using namespace std::chrono_literals;
+using std::filesystem::path;
+
+constexpr std::chrono::milliseconds kRestartFirst = 20ms, kRestartMax = 5s;
+constexpr std::chrono::seconds kHealthyLife = 30s;  // an agent that lived this long is started again at once
+
+std::string HostName() {
+  char name[256] = {};
+  if (gethostname(name, sizeof name - 1) != 0 || name[0] == '\0') return "localhost";
+  return name;
+}
+
+// The process that holds the agent's lock, or 0.
+pid_t LockHolder(const path& lock_file) {
+  const int fd = open(lock_file.c_str(), O_RDWR | O_CLOEXEC);
+  if (fd < 0) return 0;
+  struct flock lock = {};
+  lock.l_type = F_WRLCK;
+  lock.l_whence = SEEK_SET;
+  const bool known = fcntl(fd, F_GETLK, &lock) == 0 && lock.l_type != F_UNLCK;
+  close(fd);
+  return known ? lock.l_pid : 0;
+}
+
+class SpawnActions {
+ public:
+  SpawnActions() {
+    posix_spawn_file_actions_init(&actions_);
+    posix_spawnattr_init(&attributes_);
+  }
+  ~SpawnActions() {
+    posix_spawn_file_actions_destroy(&actions_);
+    posix_spawnattr_destroy(&attributes_);
+  }
+  SpawnActions(const SpawnActions&) = delete;
+  SpawnActions& operator=(const SpawnActions&) = delete;
+
+  // A session of its own, default signals, nothing on stdin, everything said appended to `log`.
+  Result<pid_t> Spawn(std::vector<std::string> arguments, const path& log) {
+    sigset_t none, all;
+    sigemptyset(&none);
+    sigfillset(&all);
+    posix_spawnattr_setsigmask(&attributes_, &none);
+    posix_spawnattr_setsigdefault(&attributes_, &all);
+    posix_spawnattr_setflags(&attributes_, POSIX_SPAWN_SETSID | POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF);
+    posix_spawn_file_actions_addopen(&actions_, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
+    posix_spawn_file_actions_addopen(&actions_, STDOUT_FILENO, log.c_str(), O_WRONLY | O_CREAT | O_APPEND, 0600);
+    posix_spawn_file_actions_adddup2(&actions_, STDOUT_FILENO, STDERR_FILENO);
+    std::vector<char*> argv;
+    for (std::string& argument : arguments) argv.push_back(argument.data());
+    argv.push_back(nullptr);
+    pid_t pid = 0;
+    const int error = posix_spawn(&pid, argv[0], &actions_, &attributes_, argv.data(), environ);
+    if (error != 0) {
+      return Fail(ErrorKind::kEnvironment, "cannot start " + arguments[0] + ": " + std::strerror(error));
+    }
+    return pid;
+  }
+
+ private:
+  posix_spawn_file_actions_t actions_;
+  posix_spawnattr_t attributes_;
+};
+
+}  // namespace
+
+struct LocalProvider::Agent {
+  explicit Agent(boost::asio::io_context& io) : pidfd(io), restart(io) {}
+  bool wanted = true;
+  pid_t pid = 0;
+  boost::asio::posix::stream_descriptor pidfd;
+  boost::asio::steady_timer restart;
+  std::chrono::milliseconds backoff{0};
+  std::chrono::steady_clock::time_point started;
+};
+
+LocalProvider::LocalProvider(boost::asio::io_context& io, Options options, Callbacks callbacks)
+    : io_(io), options_(std::move(options)), callbacks_(std::move(callbacks)) {}
+
+LocalProvider::~LocalProvider() = default;
+
+std::string LocalProvider::NodeName(NodeIndex node, uint32_t nodes) {
+  return nodes == 1 ? HostName() : "node-" + std::to_string(Value(node));
+}
+
+void LocalProvider::Acquire(const std::vector<NodeIndex>& nodes) {
+  bool denied = false;
+  for (const NodeIndex node : nodes) {
+    if (Value(node) >= options_.nodes) {
+      denied = true;
+    } else if (!agents_.contains(node)) {
+      agents_[node] = std::make_unique<Agent>(io_);
+      Start(node);
+    }
+  }
+  if (!denied) return;
+  boost::asio::post(io_, [this] {
+    callbacks_.on_denied("this machine pretends to be " + std::to_string(options_.nodes) +
+                         (options_.nodes == 1 ? " node" : " nodes") + ", --local-nodes");
+  });
+}
+
+void LocalProvider::Start(NodeIndex node) {
+  Agent& agent = *agents_[node];
+  const std::string name = NodeName(node, options_.nodes);
+  const path directory = options_.job_directory / "nodes" / name;
+  std::error_code ignored;  // the agent names the reason when it can't write there
+  std::filesystem::create_directories(directory, ignored);
+  agent.started = std::chrono::steady_clock::now();
+  if (const pid_t holder = LockHolder(directory / "agent.lock"); holder > 0) {
+    Watch(node, holder);
+    return;
+  }
+  const Result<pid_t> pid = SpawnActions().Spawn({options_.agent_program, "--job-dir", options_.job_directory, "--node",
+                                                  std::to_string(Value(node)), "--node-name", name},
+                                                 directory / "agent.log");
+  if (pid) {
+    Watch(node, *pid);
+  } else {
+    callbacks_.on_lost(node, pid.error().message);
+  }
+}
+
+void LocalProvider::Watch(NodeIndex node, int pid) {
+  Agent& agent = *agents_[node];
+  agent.pid = pid;
+  const int pidfd = static_cast<int>(syscall(SYS_pidfd_open, pid, 0));
+  boost::system::error_code error;
+  if (agent.pidfd.is_open()) agent.pidfd.close(error);
+  if (pidfd < 0 || agent.pidfd.assign(pidfd, error)) {
+    OnExit(node);
+    return;
+  }
+  fcntl(pidfd, F_SETFD, FD_CLOEXEC);
+  agent.pidfd.async_wait(boost::asio::posix::stream_descriptor::wait_read,
+                         [this, node](const boost::system::error_code& failed) {
+                           if (failed != boost::asio::error::operation_aborted) OnExit(node);
+                         });
+}
+
+// Started again for as long as the node is wanted: at once after a good life, with growing pauses after short ones.
+void LocalProvider::OnExit(NodeIndex node) {
+  Agent& agent = *agents_[node];
+  if (agent.pid > 0) waitpid(agent.pid, nullptr, WNOHANG);  // ours or not: only a child can be reaped
+  agent.pid = 0;
+  boost::system::error_code ignored;
+  if (agent.pidfd.is_open()) agent.pidfd.close(ignored);
+  if (!agent.wanted) return;
+  const bool healthy = std::chrono::steady_clock::now() - agent.started > kHealthyLife;
+  agent.backoff = healthy || agent.backoff == 0ms ? kRestartFirst : std::min(agent.backoff * 2, kRestartMax);
+  agent.restart.expires_after(agent.backoff);
+  agent.restart.async_wait([this, node](const boost::system::error_code& error) {
+    if (!error && agents_[node]->wanted) Start(node);
+  });
+}
+
+void LocalProvider::Release(NodeIndex node) {
+  if (const auto found = agents_.find(node); found != agents_.end()) found->second->wanted = false;
+}
+
+// Later jobs on the same machine would land on the same hardware whatever we did: isolation is the engine's placement.
+void LocalProvider::Isolate(NodeIndex, const std::string&) {}
+
+// The machine is alive, since we run on it; so it is the agent that is stuck. Its ranks outlive it.
+void LocalProvider::Recover(NodeIndex node, const std::string&) {
+  const auto found = agents_.find(node);
+  if (found == agents_.end() || found->second->pid <= 0 || !found->second->pidfd.is_open()) return;
+  syscall(SYS_pidfd_send_signal, found->second->pidfd.native_handle(), SIGKILL, nullptr, 0);
+}
+
+}  // namespace aimaster
