@@ -1,5 +1,6 @@
 # shellcheck shell=bash
-# Build trees, to be sourced: each way of building has a folder of its own, so that going back and forth rebuilds nothing.
+# Build trees, to be sourced: each way of building has a folder of its own, so that going back and forth rebuilds
+# nothing.
 
 PROGRAMS=(aimaster aimaster-agent aimaster-shim)
 

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# ./dev check: what CI runs, word for word. Named checks, each one line with its time; a check that fails says what to do
-# and shows its log. The others still run, so that one push shows all that is wrong.
+# ./dev check: what CI runs, word for word. Named checks, each one line with its time; a check that fails says what to
+# do and shows its log. The others still run, so that one push shows all that is wrong.
 set -euo pipefail
 shopt -s nullglob
 cd "$(dirname "$0")/.."

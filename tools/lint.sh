@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # ./dev lint [all]: clang-tidy on the C++ files that differ from the last commit, or on all.
-# It runs only checks that find bugs (.clang-tidy lists them): a check that argues about taste gets switched off by people.
+# It runs only checks that find bugs (.clang-tidy lists them): a check that argues about taste gets switched off by
+# people.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 source tools/build_tree.sh

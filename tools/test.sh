@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
-# ./dev test [unit|e2e|NAME...]: NAME selects unit tests (a program of ctest) and end-to-end tests whose name contains it.
-# AIMASTER_TREE names another variant than `default` to build and test; results for machines lie in TREE/results/*.xml.
+# ./dev test [unit|e2e|NAME...]: NAME selects unit tests (a program of ctest) and end-to-end tests whose name contains
+# it. AIMASTER_TREE names another variant than `default` to build and test; results for machines lie in
+# TREE/results/*.xml.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 source tools/build_tree.sh

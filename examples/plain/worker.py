@@ -2,10 +2,11 @@
 """A worker that needs nothing but Python and starts in milliseconds: it counts steps, and misbehaves when asked to.
 
     aimaster run --workers 3 -- /usr/bin/python3 worker.py --steps 20
-    aimaster run --workers 3 --enable-job-restart=True -- /usr/bin/python3 worker.py --die-rank 1 --die-step 5 --die-how sigkill
+    aimaster run --workers 3 --enable-job-restart=True -- \\
+        /usr/bin/python3 worker.py --die-rank 1 --die-step 5 --die-how sigkill
 
-It is what the tests run: every way in which a training process can make life hard for whoever started it has a flag here,
-so a new trap is a new flag and not one more script.
+It is what the tests run: every way in which a training process can make life hard for whoever started it has a flag
+here, so a new trap is a new flag and not one more script.
 """
 import argparse
 import ctypes
@@ -22,14 +23,14 @@ def parse_arguments():
     parser.add_argument("--steps", type=int, default=10, help="count so far, then end")
     parser.add_argument("--step-seconds", type=float, default=0.1)
     parser.add_argument("--state-dir", help="remember here the step reached and who died already")
-    parser.add_argument("--print-env", metavar="NAMES", help="comma-separated: print these variables of the environment")
+    parser.add_argument("--print-env", metavar="NAMES", help="comma-separated: variables of the environment to print")
     parser.add_argument("--die-rank", metavar="RANKS", default="", help="comma-separated ranks that die, or all")
     parser.add_argument("--die-step", type=int, default=0)
-    parser.add_argument("--die-how", default="exit1", metavar="HOW", help="exitN, sigkill, segfault, abort or exception")
+    parser.add_argument("--die-how", default="exit1", metavar="HOW", help="exitN, sigkill, segfault, abort, exception")
     parser.add_argument("--die-always", action="store_true", help="in every attempt; otherwise in the first one only")
     parser.add_argument("--die-message", default="", help="printed to stderr before dying")
     parser.add_argument("--ignore-sigterm", action="store_true")
-    parser.add_argument("--grandchild", action="store_true", help="leave a child that called setsid and ignores SIGTERM")
+    parser.add_argument("--grandchild", action="store_true", help="leave a setsid child that ignores SIGTERM")
     parser.add_argument("--daemon", action="store_true", help="leave a double-forked daemon with an empty environment")
     parser.add_argument("--write-megabytes", type=int, default=0, help="write so much to stdout first")
     return parser.parse_args()
@@ -115,8 +116,8 @@ def save_step(arguments, rank, step):
 def main():
     arguments = parse_arguments()
     rank = int(os.environ.get("RANK", "0"))
-    for name in ("SIGUSR1", "SIGUSR2"):
-        signal.signal(getattr(signal, name), lambda number, frame: say(f"rank {rank} got {signal.Signals(number).name}"))
+    for number in (signal.SIGUSR1, signal.SIGUSR2):
+        signal.signal(number, lambda received, frame: say(f"rank {rank} got {signal.Signals(received).name}"))
     if arguments.ignore_sigterm:
         signal.signal(signal.SIGTERM, signal.SIG_IGN)
     if arguments.grandchild:

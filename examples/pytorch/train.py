@@ -41,7 +41,7 @@ def parse_arguments():
     parser.add_argument("--steps-per-epoch", type=int, default=0, help="0: as many as the data gives")
     parser.add_argument("--batch-size", type=int, default=32, help="images per rank and step")
     parser.add_argument("--limit", type=int, default=8192, help="train on the first so many images")
-    parser.add_argument("--test-limit", type=int, default=2000, help="measure accuracy on the first so many test images")
+    parser.add_argument("--test-limit", type=int, default=2000, help="measure accuracy on so many test images")
     parser.add_argument("--learning-rate", type=float, default=0.05)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--report-every", type=int, default=10, metavar="STEPS")
@@ -55,7 +55,7 @@ def say(text):
     print(text, flush=True)
 
 
-# -- data ---------------------------------------------------------------------------------------------------------------
+# -- data
 
 
 def read_idx(path):
@@ -82,7 +82,7 @@ def batch_indices(order, step_in_epoch, rank, world_size, batch_size):
     return order[first:first + batch_size]
 
 
-# -- model --------------------------------------------------------------------------------------------------------------
+# -- model
 
 
 def make_model():
@@ -97,7 +97,7 @@ def accuracy_of(model, inputs, labels):
         return (model(inputs).argmax(dim=1) == labels).float().mean().item()
 
 
-# -- checkpoints --------------------------------------------------------------------------------------------------------
+# -- checkpoints
 
 
 def checkpoint_path(folder, step):
@@ -140,7 +140,7 @@ def load_checkpoint(folder, rank, model, optimizer):
     return step
 
 
-# -- dying on purpose ---------------------------------------------------------------------------------------------------
+# -- dying on purpose
 
 
 def die_once(arguments, rank, step):
@@ -161,7 +161,7 @@ def die_once(arguments, rank, step):
     raise RuntimeError(f"rank {rank} was asked to fail before step {step}")
 
 
-# -- training -----------------------------------------------------------------------------------------------------------
+# -- training
 
 
 def train(arguments, rank, world_size):
@@ -170,7 +170,7 @@ def train(arguments, rank, world_size):
     if arguments.steps_per_epoch > 0:
         steps_per_epoch = min(steps_per_epoch, arguments.steps_per_epoch)
     if steps_per_epoch == 0:
-        raise ValueError(f"{len(labels)} images are too few for {world_size} ranks of {arguments.batch_size} images each")
+        raise ValueError(f"{len(labels)} images are too few for {world_size} ranks of {arguments.batch_size} each")
 
     torch.manual_seed(arguments.seed)
     model = make_model()
@@ -178,8 +178,8 @@ def train(arguments, rank, world_size):
     step = load_checkpoint(arguments.checkpoint_dir, rank, model, optimizer)
     if rank == 0:
         say(f"resumed at step {step}" if step > 0 else "started at step 0")
-    # Without this option the reducer lays its buckets out anew after its first step, sums in another order from then on,
-    # and a resumed run ends some bits away from an undisturbed one.
+    # Without this option the reducer lays its buckets out anew after its first step, sums in another order from then
+    # on, and a resumed run ends some bits away from an undisturbed one.
     parallel = DistributedDataParallel(model, find_unused_parameters=True)
 
     total = arguments.epochs * steps_per_epoch

@@ -1,0 +1,27 @@
+"""The fixture of all end-to-end tests: a home of its own, and nothing left behind afterwards."""
+import os
+import uuid
+
+import pytest
+
+from harness import AIMASTER, Home, kill, wait_for
+
+
+def pytest_configure(config):
+    config.addinivalue_line("markers", "training: runs a real training with torch, some ten seconds or more")
+    if not os.access(AIMASTER, os.X_OK):
+        pytest.exit(f"{AIMASTER} is not there: run ./dev build, or set AIMASTER_BIN", returncode=2)
+
+
+@pytest.fixture
+def home(tmp_path):
+    home = Home(tmp_path, uuid.uuid4().hex)
+    yield home
+    try:
+        # A master writes its last lines after the job has ended; nothing needs longer than that.
+        wait_for(lambda: not home.leftovers(), "all processes to be gone", timeout=5)
+    except AssertionError:
+        left = home.leftovers()
+        for pid in left:
+            kill(pid)
+        pytest.fail(f"left behind: {left}")
