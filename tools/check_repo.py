@@ -20,6 +20,8 @@ WRAPPED_BY_HAND = {".py", ".sh"}  # clang-format sees to the others
 PLACES = re.compile(r"(?<![\w.])/(?:work|root|home/\w+)/|\bfile://")
 HOSTS = re.compile(r"\b(?:pypi\.org|pythonhosted\.org|crates\.io|npmjs\.(?:com|org)|proxy\.golang\.org|"
                    r"deb\.debian\.org|repo1?\.maven\.org|repo\.maven\.apache\.org)\b", re.IGNORECASE)
+# A document names files as `src/engine/engine.cc`; folders and patterns may end in / or *.
+FILE_NAME = re.compile(r"`((?:src|tools|tests|docs|bench|examples|proto|rules|cmake)/[\w./*-]+)`")
 LINK = re.compile(r"(?<!\!)\[[^\]]*\]\(([^)\s]+)\)")
 
 
@@ -41,6 +43,9 @@ def anchors(path):
 
 
 def check_links(path, text, complain):
+    for named in FILE_NAME.findall(text):
+        if not list(ROOT.glob(named.rstrip("/"))):
+            complain(f"names {named}, which is not there: correct the name")
     without_code = re.sub(r"```.*?```|`[^`\n]*`", "", text, flags=re.DOTALL)
     for target in LINK.findall(without_code):
         if re.match(r"[a-z]+:", target):

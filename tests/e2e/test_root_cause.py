@@ -3,7 +3,7 @@ import re
 
 import pytest
 
-from harness import WORKER, python
+from harness import FULL, WORKER, python
 
 # Two ranks agree on a moment; rank 1 ends then, rank 0 20 ms later. Each writes down when it really did.
 CLOSE_TOGETHER = """
@@ -42,6 +42,7 @@ def test_rank_1_fails_20_ms_before_rank_0_on_two_nodes(home, tmp_path):
 
 # Rank 0 fills memory and crashes: writing its core takes seconds. The others see the crash begin and fail before its
 # end, as a training's peers do when their connections time out.
+MEGABYTES = 3072 if FULL else 1024
 LARGE_CORE = """
 import ctypes, mmap, os, resource, sys, time
 folder, rank = os.environ["FOLDER"], int(os.environ["RANK"])
@@ -68,12 +69,12 @@ sys.exit("RuntimeError: [pair.cc:598] Connection reset by peer" if dumping() els
 @pytest.mark.skipif(open("/proc/sys/kernel/core_pattern").read().strip() != "core", reason="cores go elsewhere here")
 def test_a_segfault_whose_core_takes_seconds_is_the_root_cause_though_it_exits_last(home, tmp_path):
     finished = home.run("--workers", 3, "--local-nodes", 2, "--stop-grace", 1, "--", *python(LARGE_CORE),
-                        env={"FOLDER": str(tmp_path), "MEGABYTES": "3072"}, timeout=120)
+                        env={"FOLDER": str(tmp_path), "MEGABYTES": str(MEGABYTES)}, timeout=180)
     cores = list(tmp_path.glob("core*"))
     sizes = [core.stat().st_size for core in cores]
     for core in cores:
         core.unlink()
-    assert sizes and sizes[0] > 3 << 30, finished
+    assert sizes and sizes[0] > MEGABYTES << 20, finished
     states = {one["name"][-1]: one["exit_code"] for one in home.get()["instances"]}
     assert states["1"] == states["2"] == 1, "the peers failed while the core was being written"
     assert finished.code == 139, finished
