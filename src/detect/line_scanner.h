@@ -1,0 +1,70 @@
+// LineScanner reads a rank's output the way a person looks for the error in it: whole lines, without colours and
+// labels, source lines of tracebacks skipped, the rest held against all rules at once. Keeping the whole tail and
+// searching it after the death was rejected: the telling line can be megabytes back, and a gigabyte read at the moment
+// of a failure delays the restart.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "core/failure.h"
+#include "detect/line_splitter.h"
+#include "detect/pattern_matcher.h"
+#include "detect/traceback.h"
+
+namespace aimaster {
+
+// One per output file; lives on the thread of its matcher, which must outlive it. Its memory is bounded whatever comes.
+class LineScanner {
+ public:
+  // `file` is what LineMatch::file will say: "rank0.err".
+  LineScanner(PatternMatcher& matcher, std::string file);
+
+  // The next bytes of the file; `offset` is the place of the first in it. Bytes may be left out, and a smaller offset
+  // means that the file was truncated: scanning goes on with a new line.
+  void Feed(std::string_view bytes, uint64_t offset);
+  // The file ends here; a last line without newline counts too. More may follow all the same.
+  void Finish();
+
+  // For each of the strongest rules that matched, its first line and its last one, in the order of the file; at most
+  // kMatchesPerRankMax. A flood of weak lines can't push out a strong one.
+  std::vector<LineMatch> Matches() const;
+
+  // What a person would quote: the last exception, unless much was printed after it; else the last line that is no
+  // boilerplate. At most kErrorTextMaxBytes; empty when nothing was printed.
+  std::string last_error_line() const;
+
+ private:
+  struct Hits {
+    LineMatch first;
+    std::optional<LineMatch> last;
+  };
+
+  void OnLine(std::string_view raw, uint64_t offset);
+  std::optional<RuleIndex> RuleOf(const PatternMatcher::Found& found, LineKind kind);
+  void KeepMatch(RuleIndex rule, std::string_view line, uint64_t offset);
+  void KeepTelling(LineKind kind, std::string_view line, uint64_t offset);
+
+  PatternMatcher& matcher_;
+  const std::string file_;
+  LineSplitter splitter_;
+  Traceback traceback_;
+  std::string buffer_;  // for cleaning, reused
+
+  std::map<RuleIndex, Hits> hits_;       // the strongest kMatchesPerRankMax / 2 rules
+  std::optional<RuleIndex> chain_rule_;  // of the exceptions of the chain so far, the strongest
+  std::string exception_;
+  uint64_t exception_offset_ = 0;
+  bool exception_goes_on_ = false;  // its message is on the next line
+  std::string last_line_;
+  uint64_t last_offset_ = 0;
+};
+
+// A text that is no file, such as the message of an error file, by the same rules.
+std::vector<LineMatch> ScanText(PatternMatcher& matcher, std::string_view text, std::string name);
+
+}  // namespace aimaster

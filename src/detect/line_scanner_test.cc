@@ -1,0 +1,168 @@
+#include "detect/line_scanner.h"
+
+#include <gtest/gtest.h>
+
+#include <string>
+
+namespace aimaster {
+namespace {
+
+class LineScannerTest : public testing::Test {
+ protected:
+  void Read(const std::string& text) {
+    scanner_.Feed(text, offset_);
+    offset_ += text.size();
+  }
+  std::vector<std::string> Rules() {
+    std::vector<std::string> rules;
+    for (const LineMatch& match : scanner_.Matches()) rules.push_back(match.rule);
+    return rules;
+  }
+
+  PatternMatcher matcher_;
+  LineScanner scanner_{matcher_, "rank0.err"};
+  uint64_t offset_ = 0;
+};
+
+using Strings = std::vector<std::string>;
+
+TEST_F(LineScannerTest, QuotesTheExceptionAtTheEndOfATraceback) {
+  Read(
+      "step 1\nTraceback (most recent call last):\n  File \"train.py\", line 3, in <module>\n    main()\n"
+      "ValueError: too large\n");
+  scanner_.Finish();
+  EXPECT_EQ(scanner_.last_error_line(), "ValueError: too large");
+  ASSERT_EQ(scanner_.Matches().size(), 1u);
+  EXPECT_EQ(scanner_.Matches()[0], (LineMatch{"UserException", "ValueError: too large", "rank0.err", 92}));
+}
+
+TEST_F(LineScannerTest, QuotesTheLastLineOfAProgramThatIsNoPython) {
+  Read("starting\nfatal: shard 3 is missing\n");
+  EXPECT_EQ(scanner_.last_error_line(), "fatal: shard 3 is missing");
+  EXPECT_TRUE(scanner_.Matches().empty());
+}
+
+TEST_F(LineScannerTest, SaysNothingWhereNothingWasPrinted) {
+  Read("\n\r\n   \n");
+  scanner_.Finish();
+  EXPECT_EQ(scanner_.last_error_line(), "");
+}
+
+TEST_F(LineScannerTest, PrefersAnExceptionToTheHintsBelowIt) {
+  Read(
+      "Traceback (most recent call last):\nRuntimeError: CUDA error: device-side assert triggered\n"
+      "For debugging consider passing CUDA_LAUNCH_BLOCKING=1.\n\nsome library says goodbye\n");
+  EXPECT_EQ(scanner_.last_error_line(), "RuntimeError: CUDA error: device-side assert triggered");
+}
+
+TEST_F(LineScannerTest, ForgetsAnExceptionThatWasCaughtLongAgo) {
+  Read("Traceback (most recent call last):\nValueError: caught\n");
+  for (int i = 0; i < 2000; ++i) Read("step " + std::to_string(i) + " loss 0.5\n");
+  Read("giving up\n");
+  EXPECT_EQ(scanner_.last_error_line(), "giving up");
+}
+
+TEST_F(LineScannerTest, ReadsAMessageThatBeginsOnTheNextLine) {
+  Read("Traceback (most recent call last):\nAssertionError: \nthe mesh does not fit\n");
+  EXPECT_EQ(scanner_.last_error_line(), "AssertionError: the mesh does not fit");
+}
+
+TEST_F(LineScannerTest, PutsALineTogetherThatWasCutInTwo) {
+  Read("torch.cuda.OutOfMem");
+  EXPECT_TRUE(scanner_.Matches().empty());
+  Read("oryError: CUDA out of memory.");
+  EXPECT_TRUE(scanner_.Matches().empty());
+  scanner_.Finish();
+  EXPECT_EQ(Rules(), Strings{"CudaOutOfMemory"});
+  EXPECT_EQ(scanner_.Matches()[0].offset, 0u);
+}
+
+TEST_F(LineScannerTest, StartsANewLineWhereBytesWereLeftOutOrTheFileWasTruncated) {
+  scanner_.Feed("CUDA out", 0);
+  scanner_.Feed(" of memory\n", 5000);
+  scanner_.Feed("new life\n", 0);
+  EXPECT_TRUE(scanner_.Matches().empty());
+  EXPECT_EQ(scanner_.last_error_line(), "new life");
+}
+
+TEST_F(LineScannerTest, TakesACarriageReturnForTheEndOfALine) {
+  Read("10%\r20%\r30%\rMemoryError\r\n");
+  EXPECT_EQ(Rules(), Strings{"HostMemoryError"});
+  EXPECT_EQ(scanner_.Matches()[0].offset, 12u);
+}
+
+TEST_F(LineScannerTest, SurvivesHolesAndBinaryOutput) {
+  Read(std::string(100'000, '\0') + "ValueError: after the hole\n\xff\xfe\x80 noise\n");
+  EXPECT_EQ(Rules(), Strings{"UserException"});
+  EXPECT_EQ(scanner_.Matches()[0].offset, 100'000u);
+  EXPECT_EQ(scanner_.last_error_line(), "\xEF\xBF\xBD\xEF\xBF\xBD\xEF\xBF\xBD noise");
+}
+
+TEST_F(LineScannerTest, BoundsALineOfAMegabyte) {
+  Read("ValueError: " + std::string(1'000'000, 'x') + "\nKeyError: 'next'\n");
+  ASSERT_EQ(Rules(), (Strings{"UserException", "UserException"}));
+  EXPECT_EQ(scanner_.Matches()[0].line.size(), kErrorTextMaxBytes);
+  EXPECT_EQ(scanner_.Matches()[1].line, "KeyError: 'next'");
+}
+
+TEST_F(LineScannerTest, SeesThroughColoursAndLabels) {
+  Read("\x1b[31m[rank3]:\x1b[0m \x1b[1mKeyError\x1b[0m: 'x'\n");
+  ASSERT_EQ(Rules(), Strings{"UserException"});
+  EXPECT_EQ(scanner_.Matches()[0].line, "KeyError: 'x'");
+}
+
+TEST_F(LineScannerTest, DoesNotTakeSourceLinesOfATracebackForErrors) {
+  Read(
+      "Traceback (most recent call last):\n  File \"net.py\", line 8, in send\n"
+      "    raise ConnectionResetError('Connection reset by peer')\nTypeError: no socket\n");
+  EXPECT_EQ(Rules(), Strings{"UserException"});
+}
+
+TEST_F(LineScannerTest, KnowsThatSemaphoresLiveInSharedMemory) {
+  Read(
+      "Traceback (most recent call last):\n  File \"synchronize.py\", line 57, in __init__\n"
+      "    sl = self._semlock = _multiprocessing.SemLock(\nOSError: [Errno 28] No space left on device\n");
+  EXPECT_EQ(Rules(), (Strings{"SharedMemoryExhausted", "DiskFull"}));
+}
+
+TEST_F(LineScannerTest, IgnoresWhatLaunchersPrintWhileTheyStopEverybody) {
+  Read(
+      "ValueError: bad\nWARNING Sending process 197 closing signal SIGTERM\n"
+      "torch.distributed.elastic.multiprocessing.api.SignalException: Process 7 got signal: 15\n");
+  EXPECT_EQ(Rules(), Strings{"UserException"});
+  EXPECT_EQ(scanner_.last_error_line(), "ValueError: bad");
+}
+
+TEST_F(LineScannerTest, TakesTheFirstExceptionOfAChainForTheCause) {
+  Read(
+      "Traceback (most recent call last):\nConnectionResetError: [Errno 104] Connection reset by peer\n\n"
+      "During handling of the above exception, another exception occurred:\n\n"
+      "Traceback (most recent call last):\nAttributeError: 'NoneType' object has no attribute 'close'\n");
+  EXPECT_EQ(Rules(), Strings{"PeerConnectionLost"});
+}
+
+TEST_F(LineScannerTest, TakesALaterExceptionOfAChainWhenItSaysMore) {
+  Read(
+      "Traceback (most recent call last):\nKeyError: 'cache'\n\n"
+      "During handling of the above exception, another exception occurred:\n\n"
+      "Traceback (most recent call last):\nOSError: [Errno 28] No space left on device\n");
+  EXPECT_EQ(Rules(), (Strings{"UserException", "DiskFull"}));
+}
+
+TEST_F(LineScannerTest, KeepsAStrongLineInAFloodOfWeakOnes) {
+  for (int i = 0; i < 5000; ++i) Read("recv: Connection reset by peer " + std::to_string(i) + "\n");
+  Read("RuntimeError: CUDA error: uncorrectable ECC error encountered\n");
+  for (int i = 0; i < 5000; ++i) Read("KeyError: " + std::to_string(i) + "\n");
+  EXPECT_EQ(Rules(), (Strings{"PeerConnectionLost", "PeerConnectionLost", "GpuEccUncorrectable", "UserException",
+                              "UserException"}));
+  EXPECT_EQ(scanner_.Matches()[4].line, "KeyError: 4999");
+}
+
+TEST(PatternMatcherTest, JudgesByExitStatusAloneWhereTheDatabaseIsUnusable) {
+  PatternMatcher matcher(RuleTable::BuiltIn(), {});
+  EXPECT_FALSE(matcher.Match("CUDA out of memory").line.has_value());
+  EXPECT_NE(matcher.error(), "");
+}
+
+}  // namespace
+}  // namespace aimaster

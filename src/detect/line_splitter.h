@@ -1,0 +1,71 @@
+// LineSplitter: bytes that arrive in chunks as whole lines, each with its place in the file.
+//
+// A line ends at a newline, a carriage return (progress bars redraw themselves with it) or a NUL byte (what is left
+// where old log bytes were freed in place). Only a line that is cut in two by a chunk's end is copied.
+#pragma once
+
+#include <cstdint>
+#include <cstring>
+#include <string>
+#include <string_view>
+#include <utility>
+
+namespace aimaster {
+
+inline constexpr size_t kLineMaxBytes = 16 << 10;  // what is longer is cut: its beginning tells, its end is data
+
+class LineSplitter {
+ public:
+  // Calls on_line(line, offset of its first byte) for every line that ends in `bytes`; empty lines are left out. An
+  // offset that does not continue the last chunk (a hole, or the file was truncated) ends the line before it.
+  template <typename OnLine>
+  void Feed(std::string_view bytes, uint64_t offset, OnLine&& on_line) {
+    if (offset != next_offset_) Finish(on_line);
+    next_offset_ = offset + bytes.size();
+    while (!bytes.empty()) {
+      const size_t newline = bytes.find('\n');
+      const std::string_view segment = bytes.substr(0, newline);
+      FeedSegment(segment, offset, on_line);
+      if (newline == std::string_view::npos) return;
+      Finish(on_line);
+      bytes.remove_prefix(newline + 1);
+      offset += newline + 1;
+    }
+  }
+
+  // The output ends here: what came after the last newline is a line too.
+  template <typename OnLine>
+  void Finish(OnLine&& on_line) {
+    if (pending_.empty()) return;
+    const std::string_view line = pending_;
+    on_line(line, pending_offset_);
+    pending_.clear();
+  }
+
+ private:
+  // A stretch without a newline; its last line stays pending.
+  template <typename OnLine>
+  void FeedSegment(std::string_view segment, uint64_t offset, OnLine&& on_line) {
+    const bool plain = segment.find('\r') == std::string_view::npos && segment.find('\0') == std::string_view::npos;
+    size_t start = 0;
+    for (size_t at = 0; !plain && at < segment.size(); ++at) {
+      if (segment[at] != '\r' && segment[at] != '\0') continue;
+      Keep(segment.substr(start, at - start), offset + start);
+      Finish(on_line);
+      start = at + 1;
+    }
+    Keep(segment.substr(start), offset + start);
+  }
+
+  void Keep(std::string_view piece, uint64_t offset) {
+    if (piece.empty()) return;
+    if (pending_.empty()) pending_offset_ = offset;
+    pending_.append(piece.substr(0, kLineMaxBytes - pending_.size()));
+  }
+
+  std::string pending_;  // at most kLineMaxBytes
+  uint64_t pending_offset_ = 0;
+  uint64_t next_offset_ = 0;
+};
+
+}  // namespace aimaster

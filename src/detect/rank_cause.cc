@@ -1,0 +1,139 @@
+#include "detect/rank_cause.h"
+
+#include <algorithm>
+#include <array>
+#include <map>
+#include <string_view>
+#include <utility>
+
+#include "detect/line_text.h"
+
+namespace aimaster {
+namespace {
+
+// A line that was followed by this much output until the last telling line of its file is old news: the program had
+// gone on after it. Wide enough for the dumps that libraries print while they die.
+constexpr uint64_t kOldNewsBytes = 256 << 10;
+
+std::string SignalName(int signal) {
+  // Linux numbers; strsignal would give prose, in the language of the machine.
+  static constexpr std::array<std::string_view, 32> kNames{
+      "",          "SIGHUP",  "SIGINT",    "SIGQUIT", "SIGILL",   "SIGTRAP", "SIGABRT", "SIGBUS",
+      "SIGFPE",    "SIGKILL", "SIGUSR1",   "SIGSEGV", "SIGUSR2",  "SIGPIPE", "SIGALRM", "SIGTERM",
+      "SIGSTKFLT", "SIGCHLD", "SIGCONT",   "SIGSTOP", "SIGTSTP",  "SIGTTIN", "SIGTTOU", "SIGURG",
+      "SIGXCPU",   "SIGXFSZ", "SIGVTALRM", "SIGPROF", "SIGWINCH", "SIGIO",   "SIGPWR",  "SIGSYS"};
+  const std::string number = std::to_string(signal);
+  if (signal <= 0 || signal >= static_cast<int>(kNames.size())) return "signal " + number;
+  return std::string(kNames[static_cast<size_t>(signal)]) + " (" + number + ")";
+}
+
+int RolePriority(RuleRole role) {
+  switch (role) {
+    case RuleRole::kRoot:
+      return 0;
+    case RuleRole::kEither:
+      return 1;
+    case RuleRole::kCascade:
+      return 2;
+    case RuleRole::kConfirmation:
+      return 3;
+  }
+  return 3;
+}
+
+struct Telling {
+  const LineMatch* line = nullptr;
+  RuleIndex rule = 0;
+};
+
+// The strongest line of each role that is no old news; the first such line.
+std::array<Telling, 4> StrongestLines(const RankFailure& failure, const RuleTable& rules) {
+  std::map<std::string_view, uint64_t> last_offsets;
+  for (const LineMatch& match : failure.matches) {
+    uint64_t& last = last_offsets[match.file];
+    last = std::max(last, match.offset);
+  }
+  std::array<Telling, 4> best;
+  for (const LineMatch& match : failure.matches) {
+    const std::optional<RuleIndex> rule = rules.Find(match.rule);
+    if (!rule || match.offset + kOldNewsBytes < last_offsets[match.file]) continue;
+    Telling& slot = best[static_cast<size_t>(RolePriority(rules.rule(*rule).role))];
+    if (!slot.line || *rule < slot.rule) slot = {&match, *rule};
+  }
+  return best;
+}
+
+Standing StandingOf(const RankFailure& failure, RuleRole role) {
+  if (failure.exit && IsSuccess(*failure.exit)) return Standing::kSucceeded;
+  if (failure.stopped_by_us) return Standing::kStopped;
+  switch (role) {
+    case RuleRole::kRoot:
+      return Standing::kOwnFault;
+    case RuleRole::kEither:
+    case RuleRole::kConfirmation:
+      return Standing::kPerhaps;
+    case RuleRole::kCascade:
+      return Standing::kConsequence;
+  }
+  return Standing::kOwnFault;
+}
+
+std::string MessageOf(const RankFailure& failure, const LineMatch* line) {
+  if (!failure.exec_error.empty()) return failure.exec_error;
+  if (!failure.error_file_message.empty()) return failure.error_file_message;
+  if (line) return line->line;
+  const std::string ending = DescribeEnding(failure);
+  const std::string& last = failure.last_error_line;
+  if (last.empty()) return ending;
+  // Who exits says why; who is killed says nothing about it, so its last line is quoted as what it is.
+  if (failure.exit && failure.exit->code) return last;
+  return failure.exit ? ending + "; its last line: " + last : failure.lost_reason.empty() ? last : ending;
+}
+
+std::optional<Wall> TimeOf(const RankFailure& failure) {
+  std::optional<Wall> time;
+  const auto earlier = [&](Wall other) { time = time ? std::min(*time, other) : other; };
+  if (failure.exit) earlier(failure.exit->time);
+  if (failure.dump_start) earlier(*failure.dump_start);
+  if (failure.error_file_time) earlier(*failure.error_file_time);
+  return time;
+}
+
+}  // namespace
+
+std::string DescribeEnding(const RankFailure& failure) {
+  if (!failure.exec_error.empty()) return "could not be started: " + failure.exec_error;
+  if (!failure.exit) return failure.lost_reason.empty() ? "ended, how is not known" : "lost: " + failure.lost_reason;
+  const RankExit& exit = *failure.exit;
+  if (exit.code) return "exit code " + std::to_string(*exit.code);
+  std::string text = "killed by " + SignalName(exit.signal.value_or(0));
+  if (exit.out_of_memory) text += ", out of memory";
+  if (exit.core_dumped) text += ", core dumped";
+  return text;
+}
+
+RankCause CauseOf(const RankFailure& failure, const RuleTable& rules) {
+  const std::array<Telling, 4> lines = StrongestLines(failure, rules);
+  const Telling& confirming = lines[3];
+  const auto strongest = std::find_if(lines.begin(), lines.begin() + 3, [](const Telling& each) { return each.line; });
+  Telling text = strongest == lines.begin() + 3 ? Telling{} : *strongest;
+
+  RankCause cause;
+  cause.failure = &failure;
+  cause.rule = rules.ForEnding(failure);
+  cause.confirmation = confirming.line;
+  const bool ending_is_silent = rules.rule(cause.rule).code == kUnknownErrorCode;
+  if (!text.line && ending_is_silent) text = confirming;
+  if (text.line && (text.rule < cause.rule || ending_is_silent)) {
+    cause.rule = text.rule;
+    cause.line = text.line;
+  }
+  if (cause.confirmation == cause.line) cause.confirmation = nullptr;
+  cause.standing = StandingOf(failure, rules.rule(cause.rule).role);
+  cause.source = cause.line ? ErrorSource::kLog : failure.node_lost ? ErrorSource::kNode : ErrorSource::kProcess;
+  cause.message = OneLine(MessageOf(failure, cause.line), kErrorTextMaxBytes);
+  cause.time = TimeOf(failure);
+  return cause;
+}
+
+}  // namespace aimaster

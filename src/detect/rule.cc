@@ -1,0 +1,68 @@
+#include "detect/rule.h"
+
+#include <array>
+#include <utility>
+
+namespace aimaster {
+namespace {
+
+template <typename T, size_t N>
+using Names = std::array<std::pair<T, std::string_view>, N>;
+
+constexpr Names<Category, 7> kCategories{{{Category::kHardware, "hardware"},
+                                          {Category::kNetwork, "network"},
+                                          {Category::kStorage, "storage"},
+                                          {Category::kSystem, "system"},
+                                          {Category::kFramework, "framework"},
+                                          {Category::kUser, "user"},
+                                          {Category::kPreemption, "preemption"}}};
+
+constexpr Names<RuleRole, 4> kRoles{{{RuleRole::kRoot, "root"},
+                                     {RuleRole::kCascade, "cascade"},
+                                     {RuleRole::kEither, "either"},
+                                     {RuleRole::kConfirmation, "confirmation"}}};
+
+constexpr Names<Ending, 7> kEndings{{{Ending::kCommandNotFound, "command_not_found"},
+                                     {Ending::kCommandNotExecutable, "command_not_executable"},
+                                     {Ending::kOutOfMemoryKill, "out_of_memory_kill"},
+                                     {Ending::kNodeLost, "node_lost"},
+                                     {Ending::kProcessLost, "process_lost"},
+                                     {Ending::kAnyExitCode, "any_exit_code"},
+                                     {Ending::kAnySignal, "any_signal"}}};
+
+template <typename T, size_t N>
+std::string_view NameIn(const Names<T, N>& names, T value) {
+  for (const auto& [known, name] : names) {
+    if (known == value) return name;
+  }
+  return "unknown";
+}
+
+template <typename T, size_t N>
+std::optional<T> ParseIn(const Names<T, N>& names, std::string_view name) {
+  for (const auto& [value, known] : names) {
+    if (known == name) return value;
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
+std::string_view Name(Category category) { return NameIn(kCategories, category); }
+std::string_view Name(RuleRole role) { return NameIn(kRoles, role); }
+std::string_view Name(Ending ending) { return NameIn(kEndings, ending); }
+std::optional<Category> ParseCategory(std::string_view name) { return ParseIn(kCategories, name); }
+std::optional<RuleRole> ParseRuleRole(std::string_view name) { return ParseIn(kRoles, name); }
+std::optional<Ending> ParseEnding(std::string_view name) { return ParseIn(kEndings, name); }
+
+std::vector<Pattern> ListPatterns(const RuleSet& set) {
+  std::vector<Pattern> patterns;
+  for (uint32_t rule = 0; rule < set.rules.size(); ++rule) {
+    for (const std::string& text : set.rules[rule].patterns) patterns.push_back({PatternKind::kLine, rule, text});
+    for (const std::string& text : set.rules[rule].frames) patterns.push_back({PatternKind::kFrame, rule, text});
+  }
+  for (const std::string& text : set.never_root) patterns.push_back({PatternKind::kNeverRoot, 0, text});
+  return patterns;
+}
+
+}  // namespace aimaster

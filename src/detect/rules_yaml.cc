@@ -1,0 +1,186 @@
+#include "detect/rules_yaml.h"
+
+#include <yaml-cpp/yaml.h>
+
+#include <algorithm>
+#include <array>
+#include <cctype>
+#include <charconv>
+#include <functional>
+#include <initializer_list>
+#include <set>
+#include <string>
+#include <utility>
+
+namespace aimaster {
+namespace {
+
+// Carries an error out of the depths of this file; it never leaves it (yaml-cpp throws anyway).
+struct Refused {
+  std::string message;
+};
+
+// Where we are, for error messages: "rule 'CudaEcc'", or "rule 3" before its code is known.
+struct Place {
+  std::string rule;
+  std::string field;
+};
+
+[[noreturn]] void Refuse(const YAML::Node& node, const Place& place, const std::string& what) {
+  std::string message = "rules: ";
+  if (node.IsDefined() && node.Mark().line >= 0) message += "line " + std::to_string(node.Mark().line + 1) + ": ";
+  if (!place.rule.empty()) message += place.rule + ": ";
+  if (!place.field.empty()) message += "field '" + place.field + "': ";
+  throw Refused{message + what};
+}
+
+std::string Short(const std::string& text) { return text.size() <= 60 ? text : text.substr(0, 60) + "…"; }
+
+// Known fields only: a misspelt field that is silently ignored is a rule that silently does something else.
+void CheckFields(const YAML::Node& node, const Place& place, std::initializer_list<std::string_view> known) {
+  if (!node.IsMap()) Refuse(node, place, "must be a map");
+  std::set<std::string> seen;
+  for (const auto& entry : node) {
+    const std::string name = entry.first.IsScalar() ? entry.first.Scalar() : "";
+    if (std::find(known.begin(), known.end(), name) == known.end()) {
+      std::string names;
+      for (std::string_view each : known) names += (names.empty() ? "" : ", ") + std::string(each);
+      Refuse(entry.first, place, "unknown field '" + Short(name) + "'; known are " + names);
+    }
+    if (!seen.insert(name).second) Refuse(entry.first, place, "field '" + name + "' is there twice");
+  }
+}
+
+std::string Text(const YAML::Node& node, const Place& place, size_t max_bytes) {
+  if (!node.IsDefined()) Refuse(node, place, "is missing");
+  if (!node.IsScalar()) Refuse(node, place, "must be a text");
+  std::string text = node.Scalar();
+  if (text.empty()) Refuse(node, place, "must not be empty");
+  if (text.size() > max_bytes) Refuse(node, place, "is longer than " + std::to_string(max_bytes) + " bytes");
+  if (text.find('\0') != std::string::npos) Refuse(node, place, "must not hold a NUL byte");
+  return text;
+}
+
+int Number(const YAML::Node& node, const Place& place, int least, int greatest) {
+  const std::string text = Text(node, place, kRuleTextMaxBytes);
+  int value = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (error != std::errc() || end != text.data() + text.size() || value < least || value > greatest) {
+    Refuse(node, place,
+           "'" + Short(text) + "' is no whole number " + std::to_string(least) + " … " + std::to_string(greatest));
+  }
+  return value;
+}
+
+template <typename T>
+std::vector<T> List(const YAML::Node& node, const Place& place, const std::function<T(const YAML::Node&)>& item) {
+  std::vector<T> items;
+  if (!node.IsDefined()) return items;
+  if (!node.IsSequence() || node.size() == 0) Refuse(node, place, "must be a list with at least one item");
+  if (node.size() > kPatternsPerRuleMax) {
+    Refuse(node, place, "has more than " + std::to_string(kPatternsPerRuleMax) + " items");
+  }
+  for (const auto& each : node) items.push_back(item(each));
+  return items;
+}
+
+template <typename T>
+T Choice(const YAML::Node& node, const Place& place, std::optional<T> (*parse)(std::string_view),
+         std::string_view allowed) {
+  const std::string text = Text(node, place, kRuleTextMaxBytes);
+  const std::optional<T> value = parse(text);
+  if (!value) Refuse(node, place, "'" + Short(text) + "' is not one of " + std::string(allowed));
+  return *value;
+}
+
+bool IsCode(std::string_view text) {
+  return !text.empty() && text.size() <= 64 && std::isupper(static_cast<unsigned char>(text[0])) &&
+         std::all_of(text.begin(), text.end(), [](unsigned char c) { return std::isalnum(c); });
+}
+
+std::vector<std::string> Patterns(const YAML::Node& node, const Place& place) {
+  return List<std::string>(node, place, [&](const YAML::Node& item) { return Text(item, place, kPatternMaxBytes); });
+}
+
+void ParseMatch(const YAML::Node& node, Place place, Rule& rule) {
+  place.field = "match";
+  if (!node.IsDefined()) Refuse(node, place, "is missing");
+  CheckFields(node, place, {"patterns", "frames", "exit_codes", "signals", "endings"});
+  const auto at = [&](const char* field) { return Place{place.rule, std::string("match.") + field}; };
+  rule.patterns = Patterns(node["patterns"], at("patterns"));
+  rule.frames = Patterns(node["frames"], at("frames"));
+  rule.exit_codes = List<int>(node["exit_codes"], at("exit_codes"),
+                              [&](const YAML::Node& item) { return Number(item, at("exit_codes"), 0, 255); });
+  rule.signals = List<int>(node["signals"], at("signals"),
+                           [&](const YAML::Node& item) { return Number(item, at("signals"), 1, 64); });
+  rule.endings = List<Ending>(node["endings"], at("endings"), [&](const YAML::Node& item) {
+    return Choice(item, at("endings"), ParseEnding,
+                  "command_not_found, command_not_executable, out_of_memory_kill, node_lost, process_lost, "
+                  "any_exit_code, any_signal");
+  });
+  if (node.size() == 0) Refuse(node, place, "is empty: nothing would ever match");
+}
+
+Rule ParseRule(const YAML::Node& node, size_t number) {
+  Place place{"rule " + std::to_string(number), ""};
+  if (node.IsMap() && node["code"].IsDefined() && node["code"].IsScalar()) {
+    place.rule = "rule '" + Short(node["code"].Scalar()) + "'";
+  }
+  CheckFields(node, place,
+              {"code", "category", "role", "retryable", "severity", "node_suspect", "message", "advice", "match"});
+  const auto at = [&](const char* field) { return Place{place.rule, field}; };
+
+  Rule rule;
+  rule.code = Text(node["code"], at("code"), kRuleTextMaxBytes);
+  if (!IsCode(rule.code)) {
+    Refuse(node["code"], at("code"), "must be letters and digits, the first a capital, at most 64");
+  }
+  rule.category = Choice(node["category"], at("category"), ParseCategory,
+                         "hardware, network, storage, system, framework, user, preemption");
+  rule.role = Choice(node["role"], at("role"), ParseRuleRole, "root, cascade, either, confirmation");
+  rule.retryable = Choice(node["retryable"], at("retryable"), ParseRetryable, "yes, no, once");
+  rule.severity = static_cast<Severity>(Number(node["severity"], at("severity"), 1, 3));
+  if (const YAML::Node suspect = node["node_suspect"]; suspect.IsDefined()) {
+    const std::string text = Text(suspect, at("node_suspect"), kRuleTextMaxBytes);
+    if (text != "true" && text != "false") Refuse(suspect, at("node_suspect"), "must be true or false");
+    rule.node_suspect = text == "true";
+  }
+  rule.message = Text(node["message"], at("message"), kRuleTextMaxBytes);
+  if (node["advice"].IsDefined()) rule.advice = Text(node["advice"], at("advice"), kRuleTextMaxBytes);
+  ParseMatch(node["match"], place, rule);
+  return rule;
+}
+
+RuleSet ParseRoot(const YAML::Node& root) {
+  CheckFields(root, {}, {"rules", "never_root"});
+  RuleSet set;
+  const YAML::Node rules = root["rules"];
+  if (!rules.IsDefined() || !rules.IsSequence()) Refuse(rules, {"", "rules"}, "must be a list of rules");
+  if (rules.size() > kRulesMax) Refuse(rules, {"", "rules"}, "has more than " + std::to_string(kRulesMax) + " rules");
+  size_t number = 0;
+  for (const auto& rule : rules) set.rules.push_back(ParseRule(rule, ++number));
+  if (const YAML::Node lines = root["never_root"]; lines.IsDefined()) {
+    const Place place{"", "never_root"};
+    if (!lines.IsSequence()) Refuse(lines, place, "must be a list of regular expressions");
+    if (lines.size() > kRulesMax) Refuse(lines, place, "has more than " + std::to_string(kRulesMax) + " items");
+    for (const auto& line : lines) set.never_root.push_back(Text(line, place, kPatternMaxBytes));
+  }
+  return set;
+}
+
+}  // namespace
+
+Result<RuleSet> ParseRulesYaml(std::string_view text) {
+  if (text.size() > kRulesTextMaxBytes) {
+    return Fail(ErrorKind::kUsage, "rules: the file is larger than 1 MiB: split it or remove rules");
+  }
+  try {
+    return ParseRoot(YAML::Load(std::string(text)));
+  } catch (const Refused& refused) {
+    return Fail(ErrorKind::kUsage, refused.message);
+  } catch (const YAML::Exception& exception) {
+    return Fail(ErrorKind::kUsage, std::string("rules: not valid YAML: ") + exception.what());
+  }
+}
+
+}  // namespace aimaster

@@ -1,0 +1,97 @@
+#include "detect/rules_yaml.h"
+
+#include <gtest/gtest.h>
+
+#include <string>
+
+namespace aimaster {
+namespace {
+
+std::string RuleText(const std::string& field = "", const std::string& value = "") {
+  std::string text = "rules:\n";
+  const std::pair<const char*, const char*> fields[] = {{"code", "DiskFull"},
+                                                        {"category", "storage"},
+                                                        {"role", "root"},
+                                                        {"retryable", "no"},
+                                                        {"severity", "2"},
+                                                        {"message", "Full."},
+                                                        {"match", "{patterns: ['No space']}"}};
+  bool first = true, replaced = false;
+  for (const auto& [name, normal] : fields) {
+    const bool replace = name == field;
+    replaced |= replace;
+    if (replace && value.empty()) continue;
+    text += (first ? "- " : "  ") + std::string(name) + ": " + (replace ? value : normal) + "\n";
+    first = false;
+  }
+  if (!field.empty() && !replaced) text += "  " + field + ": " + value + "\n";
+  return text;
+}
+
+std::string ErrorOf(const std::string& text) {
+  const Result<RuleSet> rules = ParseRulesYaml(text);
+  return rules ? "accepted" : rules.error().message;
+}
+
+TEST(RulesYamlTest, ReadsARule) {
+  const Result<RuleSet> set = ParseRulesYaml(RuleText("advice", "Make room.") + "never_root: ['^bye$']\n");
+  ASSERT_TRUE(set.has_value()) << set.error().message;
+  ASSERT_EQ(set->rules.size(), 1u);
+  const Rule expected{.code = "DiskFull",
+                      .category = Category::kStorage,
+                      .role = RuleRole::kRoot,
+                      .retryable = Retryable::kNo,
+                      .severity = Severity::kRestartProcesses,
+                      .node_suspect = false,
+                      .message = "Full.",
+                      .advice = "Make room.",
+                      .patterns = {"No space"}};
+  EXPECT_EQ(set->rules[0], expected);
+  EXPECT_EQ(set->never_root, std::vector<std::string>{"^bye$"});
+}
+
+TEST(RulesYamlTest, NamesTheRuleTheFieldAndWhatIsAllowed) {
+  EXPECT_EQ(ErrorOf(RuleText("role", "rooot")),
+            "rules: line 4: rule 'DiskFull': field 'role': 'rooot' is not one of root, cascade, either, confirmation");
+  EXPECT_EQ(ErrorOf(RuleText("severity", "4")),
+            "rules: line 6: rule 'DiskFull': field 'severity': '4' is no whole number 1 … 3");
+  EXPECT_EQ(ErrorOf(RuleText("retriable", "yes")),
+            "rules: line 9: rule 'DiskFull': unknown field 'retriable'; known are code, category, role, retryable, "
+            "severity, node_suspect, message, advice, match");
+  EXPECT_EQ(
+      ErrorOf(RuleText("code", "disk full")),
+      "rules: line 2: rule 'disk full': field 'code': must be letters and digits, the first a capital, at most 64");
+  EXPECT_EQ(ErrorOf(RuleText("match", "{}")),
+            "rules: line 8: rule 'DiskFull': field 'match': is empty: nothing would ever match");
+  EXPECT_EQ(ErrorOf(RuleText("match", "{exit_codes: [256]}")),
+            "rules: line 8: rule 'DiskFull': field 'match.exit_codes': '256' is no whole number 0 … 255");
+  EXPECT_EQ(ErrorOf(RuleText("node_suspect", "maybe")),
+            "rules: line 9: rule 'DiskFull': field 'node_suspect': must be true or false");
+}
+
+TEST(RulesYamlTest, MissesWhatIsMissing) {
+  for (const char* field : {"category", "role", "retryable", "severity", "message", "match"}) {
+    EXPECT_EQ(ErrorOf(RuleText(field)), "rules: rule 'DiskFull': field '" + std::string(field) + "': is missing");
+  }
+  EXPECT_EQ(ErrorOf(RuleText("code")), "rules: rule 1: field 'code': is missing");
+}
+
+TEST(RulesYamlTest, RefusesWhatIsNoRulesFile) {
+  EXPECT_EQ(ErrorOf(""), "rules: must be a map");
+  EXPECT_EQ(ErrorOf("- a\n"), "rules: line 1: must be a map");
+  EXPECT_EQ(ErrorOf("rules: 3\n"), "rules: line 1: field 'rules': must be a list of rules");
+  EXPECT_NE(ErrorOf("rules: [\n").find("not valid YAML"), std::string::npos);
+  EXPECT_NE(ErrorOf(RuleText() + "  code: Again\n").find("is there twice"), std::string::npos);
+}
+
+TEST(RulesYamlTest, BoundsEverything) {
+  EXPECT_NE(ErrorOf(std::string(kRulesTextMaxBytes + 1, ' ')).find("1 MiB"), std::string::npos);
+  EXPECT_NE(ErrorOf(RuleText("message", std::string(2000, 'x'))).find("longer than 1024"), std::string::npos);
+  std::string many = "{patterns: [a";
+  for (size_t i = 0; i < kPatternsPerRuleMax; ++i) many += ", a";
+  EXPECT_NE(ErrorOf(RuleText("match", many + "]}")).find("more than 64 items"), std::string::npos);
+  EXPECT_NE(ErrorOf(std::string(100'000, '[')).find("not valid YAML"), std::string::npos) << "deep nesting";
+}
+
+}  // namespace
+}  // namespace aimaster
