@@ -65,7 +65,7 @@ class Transition {
   void RestartJob(const Judgement& judgement, std::string summary);
   bool ShouldIsolate(const Judgement& judgement, std::vector<std::string>& reasons) const;
   void LoseRanksOf(NodeIndex node, const std::string& reason);
-  void LoseSilentRanks(InstanceIndex index, const std::string& reason);
+  void LoseSilentRanks(InstanceIndex index, const std::string& reason, bool node_lost);
 
   // Going down.
   void StopAll(StopPurpose purpose);

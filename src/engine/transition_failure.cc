@@ -237,7 +237,7 @@ void Transition::LoseRanksOf(NodeIndex node, const std::string& reason) {
   for (size_t i = 0; i < job_.instances.size(); ++i) {
     const InstanceIndex index{static_cast<uint32_t>(i)};
     if (job_.instances[i].node != node || !job_.instances[i].live) continue;
-    LoseSilentRanks(index, "node " + job_.nodes[node].name + " was lost: " + reason);
+    LoseSilentRanks(index, "node " + job_.nodes[node].name + " was lost: " + reason, true);
     InstanceState& instance = Changed(index);
     instance.live = false;
     instance.status = InstanceStatus::kFailed;
@@ -245,7 +245,7 @@ void Transition::LoseRanksOf(NodeIndex node, const std::string& reason) {
 }
 
 // No rank may vanish without a word: one whose instance is gone and of which no exit was reported has failed.
-void Transition::LoseSilentRanks(InstanceIndex index, const std::string& reason) {
+void Transition::LoseSilentRanks(InstanceIndex index, const std::string& reason, bool node_lost) {
   const InstanceState& instance = job_.instances[Value(index)];
   const uint32_t first = Value(instance.first_rank);
   for (uint32_t rank = first; rank < first + instance.ranks; ++rank) {
@@ -255,7 +255,8 @@ void Transition::LoseSilentRanks(InstanceIndex index, const std::string& reason)
                    .attempt = instance.attempt,
                    .node = instance.node,
                    .exit = std::nullopt,
-                   .lost_reason = reason}});
+                   .lost_reason = reason,
+                   .node_lost = node_lost}});
   }
 }
 

@@ -63,7 +63,7 @@ void Transition::StopLiveInstances(bool at_once) {
 void Transition::On(const InstanceEnded& input) {
   InstanceState* instance = Current(input.instance, input.attempt);
   if (instance == nullptr) return;
-  LoseSilentRanks(input.instance, "it ended and left no exit status");
+  LoseSilentRanks(input.instance, "it ended and left no exit status", false);
   Changed(input.instance).live = false;
   if (instance->ranks_succeeded == instance->ranks) {
     instance->status = InstanceStatus::kSucceeded;

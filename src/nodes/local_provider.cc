@@ -10,6 +10,7 @@
 #include <algorithm>
 #include <array>
 #include <boost/asio/error.hpp>
+#include <boost/asio/post.hpp>
 #include <chrono>
 #include <cstring>
 

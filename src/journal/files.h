@@ -1,0 +1,20 @@
+// Files: the few things that every file of ours is read and written by: whole or not at all, and never without a bound.
+#pragma once
+
+#include <sys/types.h>
+
+#include <filesystem>
+#include <string>
+#include <string_view>
+
+#include "core/error.h"
+
+namespace aimaster {
+
+// A reader sees the old bytes or the new ones, also after a crash of the machine. `mode` as in open(2).
+Status WriteFileAtomically(const std::filesystem::path& path, std::string_view bytes, mode_t mode);
+
+// Refuses a file larger than `max_bytes`. kNotFound when there is none.
+Result<std::string> ReadFile(const std::filesystem::path& path, size_t max_bytes);
+
+}  // namespace aimaster

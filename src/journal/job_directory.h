@@ -1,0 +1,83 @@
+// JobDirectory: where everything about a job is, and how it is found. Paths are made here and nowhere else.
+//
+//   $AIMASTER_HOME/jobs/<job>/
+//     spec.json        what was submitted; 0600, since it holds the environment
+//     token            the job's secret; 0600
+//     journal.db       inputs, decisions, records
+//     master.json      where the running master listens
+//     aimaster.log     the master's own log
+//     supervisor/      the respawner's files
+//     nodes/<node>/<instance>/<attempt>/    see the agent
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "core/error.h"
+#include "core/ids.h"
+#include "core/job_spec.h"
+
+namespace aimaster {
+
+// Where a master listens, and which process it is.
+struct MasterAddress {
+  std::string host;
+  uint16_t port = 0;
+  int pid = 0;
+  uint64_t start_ticks = 0;  // tells the process from a later one with the same pid
+  Epoch epoch{};
+};
+
+// The root of all state.
+class Home {
+ public:
+  // $AIMASTER_HOME, else $XDG_STATE_HOME/aimaster, else ~/.local/state/aimaster. It need not exist yet.
+  static Result<Home> Find();
+  explicit Home(std::filesystem::path path) : path_(std::move(path)) {}
+  const std::filesystem::path& path() const { return path_; }
+  std::filesystem::path jobs() const { return path_ / "jobs"; }
+
+ private:
+  std::filesystem::path path_;
+};
+
+class JobDirectory {
+ public:
+  // Makes the directory of a new job, with its spec and a fresh token. It appears whole or not at all.
+  static Result<JobDirectory> Create(const Home& home, const JobSpec& spec);
+  // The directory must exist and hold a spec.
+  static Result<JobDirectory> Open(const std::filesystem::path& path);
+
+  const std::filesystem::path& path() const { return path_; }
+  std::filesystem::path spec() const { return path_ / "spec.json"; }
+  std::filesystem::path token() const { return path_ / "token"; }
+  std::filesystem::path journal() const { return path_ / "journal.db"; }
+  std::filesystem::path log() const { return path_ / "aimaster.log"; }
+  std::filesystem::path supervisor() const { return path_ / "supervisor"; }
+  std::filesystem::path attempt(std::string_view node, std::string_view instance, Attempt attempt) const;
+
+  Result<JobSpec> ReadSpec() const;
+  Result<std::string> ReadToken() const;
+  Result<MasterAddress> ReadMasterAddress() const;
+  Status WriteMasterAddress(const MasterAddress& address) const;
+  // The address, if the process that wrote it still lives.
+  Result<MasterAddress> FindLiveMaster() const;
+
+ private:
+  explicit JobDirectory(std::filesystem::path path) : path_(std::move(path)) {}
+  std::filesystem::path path_;
+};
+
+// All job directories of a home, in no order.
+std::vector<std::filesystem::path> JobDirectoriesOf(const Home& home);
+
+// The job that `text` names: its id, a prefix that only it has, or a name that only it has.
+Result<JobDirectory> FindJob(const Home& home, std::string_view text);
+
+// Field 22 of /proc/<pid>/stat; 0 when there is no such process.
+uint64_t ProcessStartTicks(int pid);
+
+}  // namespace aimaster

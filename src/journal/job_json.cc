@@ -1,0 +1,208 @@
+#include "journal/job_json.h"
+
+#include <unistd.h>
+
+#include "core/job_spec.h"
+
+namespace aimaster {
+namespace {
+
+using nlohmann::json;
+
+json Time(const Wall& time) { return time.since_epoch.count() == 0 ? json(nullptr) : json(FormatRfc3339(time)); }
+json Time(const std::optional<Wall>& time) { return time ? Time(*time) : json(nullptr); }
+json Milliseconds(const std::optional<Duration>& duration) {
+  return duration ? json(ToMilliseconds(*duration)) : json(nullptr);
+}
+
+template <typename T>
+json OrNull(const std::optional<T>& value) {
+  return value ? json(*value) : json(nullptr);
+}
+
+std::string NodeName(const JobSnapshot& snapshot, NodeIndex node) {
+  const auto found = snapshot.nodes.find(node);
+  return found == snapshot.nodes.end() ? "" : found->second.name;
+}
+
+std::string InstanceNameOf(const JobSnapshot& snapshot, InstanceIndex instance) {
+  return Value(instance) < snapshot.instances.size() ? snapshot.instances[Value(instance)].name : "";
+}
+
+// The exit status where a process's exit is the cause; where none is, the fault's name.
+json ErrorCode(const std::optional<int>& code, const std::string& fault) { return code ? json(*code) : json(fault); }
+
+json Details(const JobSnapshot& snapshot, const RestartRecord& record) {
+  json details = json::array();
+  for (const FailureDetail& detail : record.judgement.details) {
+    const bool exited = detail.error_code != 0;
+    details.push_back({{"node", NodeName(snapshot, detail.node)},
+                       {"instance", InstanceNameOf(snapshot, detail.instance)},
+                       {"rank", Value(detail.rank)},
+                       {"code", ErrorCode(exited ? std::optional(detail.error_code) : std::nullopt, detail.fault)},
+                       {"fault", detail.fault},
+                       {"message", detail.message},
+                       {"source", Name(detail.source)},
+                       {"root", detail.is_root},
+                       {"isolated", record.isolated_node && detail.node == record.judgement.root_node}});
+  }
+  return details;
+}
+
+json Instance(const JobDirectory& directory, const JobSnapshot& snapshot, const InstanceState& instance) {
+  const std::string node = NodeName(snapshot, instance.node);
+  return {
+      {"name", instance.name},
+      {"role", Name(instance.role)},
+      {"index", instance.index_in_role},
+      {"node", node},
+      {"status", Name(instance.status)},
+      {"attempt", Value(instance.attempt)},
+      {"exit_code", OrNull(instance.exit_code)},
+      {"signal", OrNull(instance.signal)},
+      {"first_rank", Value(instance.first_rank)},
+      {"ranks", instance.ranks},
+      {"log_directory",
+       instance.starts == 0 ? json(nullptr) : json(directory.attempt(node, instance.name, instance.attempt).string())}};
+}
+
+std::string HostName() {
+  char name[256] = {};
+  gethostname(name, sizeof name - 1);
+  return name;
+}
+
+json MasterInstance(const JobId& id, const JobSnapshot& snapshot, bool alive) {
+  const bool ended = IsEnd(snapshot.summary.status);
+  return {{"name", MasterInstanceName(id)},
+          {"role", Name(Role::kAimaster)},
+          {"index", 0},
+          {"node", HostName()},
+          {"status", Name(ended   ? InstanceStatus::kSucceeded
+                          : alive ? InstanceStatus::kRunning
+                                  : InstanceStatus::kFailed)},
+          {"attempt", Value(snapshot.summary.epoch) == 0 ? 0 : Value(snapshot.summary.epoch) - 1},
+          {"exit_code", ended ? json(0) : json(nullptr)},
+          {"signal", nullptr}};
+}
+
+}  // namespace
+
+std::string MasterInstanceName(const JobId& job) { return InstanceName(job, Role::kAimaster, 0); }
+
+json ListJson(const std::vector<ListedJob>& jobs) {
+  json list = json::array();
+  for (const ListedJob& job : jobs) {
+    json row{{"job_id", job.spec.id.text()},           {"name", job.spec.name},
+             {"status", Name(job.summary.status)},     {"restarts", job.summary.restarts},
+             {"framework", Name(job.spec.framework)},  {"create_time", Time(job.spec.create_time)},
+             {"end_time", Time(job.summary.end_time)}, {"reason_message", job.summary.reason_message}};
+    if (!job.problem.empty()) row["problem"] = job.problem;
+    list.push_back(std::move(row));
+  }
+  return list;
+}
+
+json GetJson(const JobDirectory& directory, const JobSpec& spec, const JobSnapshot& snapshot) {
+  const Result<MasterAddress> master = directory.FindLiveMaster();
+  json instances = json::array();
+  for (const InstanceState& instance : snapshot.instances) instances.push_back(Instance(directory, snapshot, instance));
+  instances.push_back(MasterInstance(spec.id, snapshot, master.has_value()));
+  json nodes = json::array();
+  for (const auto& [index, node] : snapshot.nodes) {
+    nodes.push_back({{"name", node.name},
+                     {"address", node.address},
+                     {"joined", node.joined},
+                     {"lost", node.lost},
+                     {"isolated", node.isolated},
+                     {"isolation_reason", node.isolation_reason}});
+  }
+  const JobSummary& summary = snapshot.summary;
+  return {{"job_id", spec.id.text()},
+          {"name", spec.name},
+          {"status", Name(summary.status)},
+          {"framework", Name(spec.framework)},
+          {"command", spec.command},
+          {"restarts", summary.restarts},
+          {"max_restarts", spec.fault_tolerance.max_num_of_job_restart},
+          {"round", Value(summary.round)},
+          {"epoch", Value(summary.epoch)},
+          {"master_pid", master ? json(master->pid) : json(nullptr)},
+          {"master_port", summary.master_port == 0 ? json(nullptr) : json(summary.master_port)},
+          {"instances", std::move(instances)},
+          {"nodes", std::move(nodes)},
+          {"reason_code", summary.reason_code},
+          {"reason_message", summary.reason_message},
+          {"exit_code", IsEnd(summary.status) ? json(summary.exit_code) : json(nullptr)},
+          {"create_time", Time(spec.create_time)},
+          {"running_time", Time(summary.running_time)},
+          {"end_time", Time(summary.end_time)},
+          {"job_directory", directory.path().string()}};
+}
+
+json RecordsJson(const JobSnapshot& snapshot) {
+  json records = json::array();
+  for (const RestartRecord& record : snapshot.records) {
+    const Judgement& judgement = record.judgement;
+    records.push_back({{"restarts", record.restarts},
+                       {"restart_time", Time(record.restart_time.wall)},
+                       {"node_name", record.node_name},
+                       {"instance_name", record.instance_name},
+                       {"error_code", ErrorCode(judgement.error_code, judgement.fault)},
+                       {"error_message", judgement.message},
+                       {"error_source", Name(judgement.source)},
+                       {"reason", record.reason},
+                       {"result", Name(record.result)},
+                       {"duration_ms", Milliseconds(record.duration)},
+                       {"round", Value(record.round)},
+                       {"rank", judgement.root_rank ? json(Value(*judgement.root_rank)) : json(nullptr)},
+                       {"fault", judgement.fault},
+                       {"category", judgement.category},
+                       {"scope", record.scope == RestartScope::kJob ? "job" : "instance"},
+                       {"isolated", record.isolated_node},
+                       {"failed_ranks", judgement.failed_ranks},
+                       {"details", Details(snapshot, record)}});
+  }
+  return records;
+}
+
+json RoundsJson(const JobSnapshot& snapshot) {
+  json rounds = json::array();
+  for (const RoundState& round : snapshot.rounds) {
+    json stages = json::array();
+    for (const StageTime& stage : round.stages) {
+      stages.push_back({{"name", Name(stage.stage)},
+                        {"start_time", Time(stage.start.wall)},
+                        {"duration_ms", Milliseconds(stage.duration)}});
+    }
+    rounds.push_back({{"round", Value(round.round)},
+                      {"start_time", Time(round.start.wall)},
+                      {"end_time", Time(round.end)},
+                      {"result", Name(round.result)},
+                      {"reason", round.reason},
+                      {"stages", std::move(stages)}});
+  }
+  return rounds;
+}
+
+json ExplainJson(const std::vector<Decision>& decisions) {
+  json list = json::array();
+  for (const Decision& decision : decisions) {
+    list.push_back({{"time", Time(decision.at.wall)},
+                    {"round", Value(decision.round)},
+                    {"decision", decision.kind},
+                    {"summary", decision.summary},
+                    {"reasons", decision.reasons}});
+  }
+  return list;
+}
+
+json EventJson(const NumberedEvent& event) {
+  return {{"number", event.number},
+          {"time", Time(event.event.at.wall)},
+          {"type", event.event.type},
+          {"subject", event.event.subject},
+          {"message", event.event.message}};
+}
+
+}  // namespace aimaster

@@ -1,0 +1,22 @@
+// JobJson: a job as scripts read it (`--json`, later the HTTP API). Field names and types here are a promise to users,
+// and independent of how the journal stores them. Times are RFC 3339 UTC with milliseconds, absent ones null.
+#pragma once
+
+#include <nlohmann/json.hpp>
+#include <vector>
+
+#include "journal/job_reader.h"
+
+namespace aimaster {
+
+nlohmann::json ListJson(const std::vector<ListedJob>& jobs);
+nlohmann::json GetJson(const JobDirectory& directory, const JobSpec& spec, const JobSnapshot& snapshot);
+nlohmann::json RecordsJson(const JobSnapshot& snapshot);
+nlohmann::json RoundsJson(const JobSnapshot& snapshot);
+nlohmann::json ExplainJson(const std::vector<Decision>& decisions);
+nlohmann::json EventJson(const NumberedEvent& event);
+
+// `<job>-aimaster-0`: the master, which listings show beside the job's own instances.
+std::string MasterInstanceName(const JobId& job);
+
+}  // namespace aimaster

@@ -1,0 +1,61 @@
+// JobReader: a job as its journal tells it: while the master runs, while it is being restarted, and after the end. No
+// server is asked.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "core/error.h"
+#include "engine/job_state.h"
+#include "journal/codec.h"
+#include "journal/job_directory.h"
+#include "journal/journal.h"
+#include "journal/sqlite.h"
+
+namespace aimaster {
+
+struct NumberedEvent {
+  int64_t number = 0;  // ascending within a job
+  JobEvent event;
+};
+
+// All views of one moment.
+struct JobSnapshot {
+  JobSummary summary;
+  std::vector<InstanceState> instances;  // by InstanceIndex
+  std::map<NodeIndex, NodeState> nodes;
+  std::vector<RoundState> rounds;
+  std::vector<RestartRecord> records;
+};
+
+// One thread. Never blocks the writer.
+class JobReader {
+ public:
+  // kNotFound while the master has not made the journal yet.
+  static Result<JobReader> Open(const JobDirectory& directory);
+
+  Result<JobSummary> ReadSummary();
+  Result<JobSnapshot> ReadSnapshot();
+  Result<std::vector<Decision>> ReadDecisions();
+  Result<std::vector<NumberedEvent>> ReadEventsAfter(int64_t number);
+  // Changes whenever something was appended.
+  Result<int64_t> DataVersion();
+
+ private:
+  explicit JobReader(Database database) : database_(std::move(database)) {}
+  Database database_;
+};
+
+// One line of `aimaster list`.
+struct ListedJob {
+  JobSpec spec;
+  JobSummary summary;
+  std::string problem;  // why it can't be read; the rest holds what could
+};
+
+// Newest first. A damaged job is listed with its problem; it hides no other.
+std::vector<ListedJob> ListJobs(const Home& home);
+
+}  // namespace aimaster

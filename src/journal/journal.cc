@@ -1,0 +1,219 @@
+#include "journal/journal.h"
+
+#include <sys/vfs.h>
+
+#include "journal/codec.h"
+#include "journal/sqlite.h"
+
+namespace aimaster {
+namespace {
+
+constexpr const char* kSchema = R"sql(
+  CREATE TABLE IF NOT EXISTS meta(key TEXT PRIMARY KEY, value) WITHOUT ROWID;
+  CREATE TABLE IF NOT EXISTS input(seq INTEGER PRIMARY KEY, epoch INTEGER, wall_ns INTEGER, kind TEXT, rules TEXT, body TEXT);
+  CREATE TABLE IF NOT EXISTS decision(seq INTEGER PRIMARY KEY, input INTEGER, body TEXT);
+  CREATE TABLE IF NOT EXISTS event(seq INTEGER PRIMARY KEY, body TEXT);
+  CREATE TABLE IF NOT EXISTS job(id INTEGER PRIMARY KEY CHECK (id = 0), body TEXT);
+  CREATE TABLE IF NOT EXISTS instance(id INTEGER PRIMARY KEY, body TEXT);
+  CREATE TABLE IF NOT EXISTS node(id INTEGER PRIMARY KEY, body TEXT);
+  CREATE TABLE IF NOT EXISTS round(id INTEGER PRIMARY KEY, body TEXT);
+  CREATE TABLE IF NOT EXISTS record(id INTEGER PRIMARY KEY, body TEXT);
+  PRAGMA user_version = 1;
+)sql";
+static_assert(kJournalVersion == 1, "the schema sets it");
+
+// SQLite's shared memory does not work between machines, nor on every network file system.
+bool IsNetworkFileSystem(const std::filesystem::path& file) {
+  struct statfs status = {};
+  if (statfs(file.parent_path().c_str(), &status) != 0) return false;
+  switch (static_cast<uint32_t>(status.f_type)) {
+    case 0x6969:      // NFS
+    case 0xFF534D42:  // CIFS
+    case 0xFE534D42:  // SMB2
+    case 0x517B:      // SMB
+    case 0x0BD00BD0:  // Lustre
+    case 0x47504653:  // GPFS
+    case 0x65735546:  // FUSE
+    case 0x19830326:  // BeeGFS
+    case 0x00C36400:  // Ceph
+    case 0x01021997:  // 9p
+      return true;
+    default:
+      return false;
+  }
+}
+
+}  // namespace
+
+class Journal::Writer {
+ public:
+  static Result<std::unique_ptr<Writer>> Open(const std::filesystem::path& path, std::string rules) {
+    Result<Database> database = Database::Open(path.string(), Database::Mode::kCreate);
+    if (!database) return std::unexpected(database.error());
+    auto writer = std::make_unique<Writer>(std::move(*database), std::move(rules));
+    if (const Status ready = writer->Prepare(path); !ready) return std::unexpected(ready.error());
+    return writer;
+  }
+
+  Writer(Database database, std::string rules) : database_(std::move(database)), rules_(std::move(rules)) {}
+
+  Epoch epoch() const { return epoch_; }
+
+  Result<std::vector<Input>> LoadInputs() {
+    Result<Statement> rows = database_.Prepare("SELECT seq, body FROM input ORDER BY seq");
+    if (!rows) return std::unexpected(rows.error());
+    std::vector<Input> inputs;
+    while (true) {
+      const Result<bool> row = rows->Step();
+      if (!row) return std::unexpected(row.error());
+      if (!*row) return inputs;
+      Result<Input> input = DecodeInput(rows->Text(1));
+      if (!input) {
+        return Fail(input.error().kind, "input " + std::to_string(rows->Integer(0)) +
+                                            " of the journal can't be read: " + input.error().message);
+      }
+      inputs.push_back(std::move(*input));
+    }
+  }
+
+  Status Append(const JournalBatch& batch, const JobState& job) {
+    if (const Status begun = database_.Execute("BEGIN IMMEDIATE"); !begun) return begun;
+    Status written = WriteAll(batch, job);
+    if (written) written = database_.Execute("COMMIT");
+    if (!written) {
+      [[maybe_unused]] const Status rolled_back = database_.Execute("ROLLBACK");  // the error that matters is the first
+      next_input_ = next_input_before_;
+    }
+    return written;
+  }
+
+ private:
+  Status Prepare(const std::filesystem::path& path) {
+    const Result<int64_t> version = database_.QueryInteger("PRAGMA user_version");
+    if (!version) return std::unexpected(version.error());
+    if (*version > kJournalVersion) {
+      return Fail(ErrorKind::kVersion, path.string() + " was written by a newer version of aimaster (journal version " +
+                                           std::to_string(*version) + ", this one knows " +
+                                           std::to_string(kJournalVersion) + "); use that version");
+    }
+    const char* mode = IsNetworkFileSystem(path) ? "PRAGMA locking_mode=EXCLUSIVE; PRAGMA journal_mode=DELETE"
+                                                 : "PRAGMA journal_mode=WAL";
+    for (const char* sql :
+         {mode, "PRAGMA synchronous=FULL", "BEGIN IMMEDIATE", kSchema,
+          "INSERT INTO meta VALUES('epoch', 1) ON CONFLICT(key) DO UPDATE SET value = value + 1", "COMMIT"}) {
+      if (const Status done = database_.Execute(sql); !done) return done;
+    }
+    const Result<int64_t> epoch = database_.QueryInteger("SELECT value FROM meta WHERE key = 'epoch'");
+    const Result<int64_t> last = database_.QueryInteger("SELECT coalesce(max(seq), 0) FROM input");
+    if (!epoch) return std::unexpected(epoch.error());
+    if (!last) return std::unexpected(last.error());
+    epoch_ = Epoch{static_cast<uint64_t>(*epoch)};
+    next_input_ = *last + 1;
+    return PrepareStatements();
+  }
+
+  Status PrepareStatements() {
+    for (const auto& [statement, sql] : std::initializer_list<std::pair<Statement*, const char*>>{
+             {&epoch_query_, "SELECT value FROM meta WHERE key = 'epoch'"},
+             {&input_, "INSERT INTO input VALUES(?, ?, ?, ?, ?, ?)"},
+             {&decision_, "INSERT INTO decision(input, body) VALUES(?, ?)"},
+             {&event_, "INSERT INTO event(body) VALUES(?)"},
+             {&job_, "INSERT OR REPLACE INTO job VALUES(?, ?)"},
+             {&instance_, "INSERT OR REPLACE INTO instance VALUES(?, ?)"},
+             {&node_, "INSERT OR REPLACE INTO node VALUES(?, ?)"},
+             {&round_, "INSERT OR REPLACE INTO round VALUES(?, ?)"},
+             {&record_, "INSERT OR REPLACE INTO record VALUES(?, ?)"}}) {
+      Result<Statement> prepared = database_.Prepare(sql);
+      if (!prepared) return std::unexpected(prepared.error());
+      *statement = std::move(*prepared);
+    }
+    return {};
+  }
+
+  Status CheckEpoch() {
+    const Result<bool> row = epoch_query_.Step();
+    if (!row) return std::unexpected(row.error());
+    const bool own = *row && epoch_query_.Integer(0) == static_cast<int64_t>(Value(epoch_));
+    if (const Result<bool> end = *row ? epoch_query_.Step() : row; !end) return std::unexpected(end.error());
+    if (!own) return Fail(ErrorKind::kFenced, "another master has taken this job over");
+    return {};
+  }
+
+  Status WriteAll(const JournalBatch& batch, const JobState& job) {
+    next_input_before_ = next_input_;
+    if (const Status own = CheckEpoch(); !own) return own;
+    std::set<InstanceIndex> instances;
+    std::set<size_t> rounds, records;
+    for (const auto& [input, result] : batch) {
+      if (const Status written = WriteStep(input, result); !written) return written;
+      instances.insert(result.changed_instances.begin(), result.changed_instances.end());
+      rounds.insert(result.changed_rounds.begin(), result.changed_rounds.end());
+      records.insert(result.changed_records.begin(), result.changed_records.end());
+    }
+    if (const Status written = Put(job_, 0, Encode(Summarize(job))); !written) return written;
+    for (const InstanceIndex index : instances) {
+      if (const Status written = Put(instance_, Value(index), Encode(job.instances[Value(index)])); !written)
+        return written;
+    }
+    for (const auto& [index, node] : job.nodes) {
+      if (const Status written = Put(node_, Value(index), Encode(node)); !written) return written;
+    }
+    for (const size_t index : rounds) {
+      if (const Status written = Put(round_, static_cast<int64_t>(index), Encode(job.rounds[index])); !written)
+        return written;
+    }
+    for (const size_t index : records) {
+      if (const Status written = Put(record_, static_cast<int64_t>(index), Encode(job.records[index])); !written)
+        return written;
+    }
+    return {};
+  }
+
+  Status WriteStep(const Input& input, const StepResult& result) {
+    const int64_t seq = next_input_++;
+    if (const Status written = input_.Bind(seq)
+                                   .Bind(static_cast<int64_t>(Value(epoch_)))
+                                   .Bind(input.at.wall.since_epoch.count())
+                                   .Bind(EventKind(input.event))
+                                   .Bind(rules_)
+                                   .Bind(EncodeInput(input))
+                                   .Run();
+        !written) {
+      return written;
+    }
+    for (const Decision& decision : result.decisions) {
+      if (const Status written = decision_.Bind(seq).Bind(Encode(decision)).Run(); !written) return written;
+    }
+    for (const JobEvent& event : result.events) {
+      if (const Status written = event_.Bind(Encode(event)).Run(); !written) return written;
+    }
+    return {};
+  }
+
+  static Status Put(Statement& statement, int64_t id, const std::string& body) {
+    return statement.Bind(id).Bind(body).Run();
+  }
+
+  Database database_;
+  const std::string rules_;
+  Epoch epoch_{};
+  int64_t next_input_ = 1, next_input_before_ = 1;
+  Statement epoch_query_, input_, decision_, event_, job_, instance_, node_, round_, record_;
+};
+
+Journal::Journal(std::unique_ptr<Writer> writer) : writer_(std::move(writer)) {}
+Journal::~Journal() = default;
+Journal::Journal(Journal&&) noexcept = default;
+Journal& Journal::operator=(Journal&&) noexcept = default;
+
+Result<Journal> Journal::OpenOrCreate(const std::filesystem::path& path, std::string rules) {
+  Result<std::unique_ptr<Writer>> writer = Writer::Open(path, std::move(rules));
+  if (!writer) return std::unexpected(writer.error());
+  return Journal(std::move(*writer));
+}
+
+Epoch Journal::epoch() const { return writer_->epoch(); }
+Result<std::vector<Input>> Journal::LoadInputs() { return writer_->LoadInputs(); }
+Status Journal::Append(const JournalBatch& batch, const JobState& job) { return writer_->Append(batch, job); }
+
+}  // namespace aimaster

@@ -1,0 +1,52 @@
+// Journal: what a job's master knows, so that it survives the master. Inputs and what was decided on them, in order;
+// and beside them, in the same transaction, readable views for everybody else.
+//
+//   input(seq, epoch, wall_ns, kind, rules, body)   the whole history: replaying it makes the engine again
+//   decision(seq, input, body)  event(seq, body)    what was concluded, what people were told
+//   job, instance, node, round, record              views of the present, by the same engine
+//   meta(key, value)                                epoch, version of the program that wrote
+//
+// A log file of our own was rejected: readers need the views while the writer writes, and SQLite has had twenty years
+// of power cuts. On a network file system it runs without shared memory, with one writer (rollback mode).
+#pragma once
+
+#include <filesystem>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "core/error.h"
+#include "core/ids.h"
+#include "engine/engine.h"
+
+namespace aimaster {
+
+inline constexpr int kJournalVersion = 1;  // PRAGMA user_version; a newer one is refused
+
+using JournalBatch = std::vector<std::pair<Input, StepResult>>;
+
+// The writer. One at a time: opening takes the job over, and whoever had it before can't append any more.
+// One thread.
+class Journal {
+ public:
+  // Creates the file where there is none. Takes the job over: the epoch goes up, durably. `rules` names the failure
+  // rules in force, and is kept with every input.
+  static Result<Journal> OpenOrCreate(const std::filesystem::path& path, std::string rules);
+  ~Journal();
+  Journal(Journal&&) noexcept;
+  Journal& operator=(Journal&&) noexcept;
+
+  Epoch epoch() const;
+  // Everything that was appended, in order.
+  Result<std::vector<Input>> LoadInputs();
+  // All or nothing, durable when it returns. kFenced: another master has taken the job over, nothing was written.
+  Status Append(const JournalBatch& batch, const JobState& job);
+
+ private:
+  class Writer;
+  explicit Journal(std::unique_ptr<Writer> writer);
+  std::unique_ptr<Writer> writer_;
+};
+
+}  // namespace aimaster

@@ -1,0 +1,58 @@
+// A thin skin over SQLite: handles that close themselves and errors as values. Not a query builder; the SQL stays
+// readable at its place of use.
+#pragma once
+
+#include <sqlite3.h>
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include "core/error.h"
+
+namespace aimaster {
+
+// One prepared statement. Bind, Step, and it is reset for the next use.
+class Statement {
+ public:
+  Statement() = default;
+  Statement& Bind(int64_t value);
+  Statement& Bind(std::string_view value);
+  // True while there is a row; columns are valid until the next call.
+  Result<bool> Step();
+  // For statements that give no row.
+  Status Run();
+
+  int64_t Integer(int column) const { return sqlite3_column_int64(statement_.get(), column); }
+  std::string Text(int column) const;
+
+ private:
+  friend class Database;
+  struct Finalizer {
+    void operator()(sqlite3_stmt* statement) const { sqlite3_finalize(statement); }
+  };
+  std::unique_ptr<sqlite3_stmt, Finalizer> statement_;
+  int bound_ = 0;
+};
+
+// One connection. One thread.
+class Database {
+ public:
+  enum class Mode { kCreate, kWrite, kRead };
+  static Result<Database> Open(const std::string& path, Mode mode);
+
+  Status Execute(const char* sql);
+  Result<Statement> Prepare(const char* sql);
+  Result<int64_t> QueryInteger(const char* sql);
+  std::unexpected<Error> Failure(const std::string& what) const;
+
+ private:
+  struct Closer {
+    void operator()(sqlite3* database) const { sqlite3_close_v2(database); }
+  };
+  std::string path_;
+  std::unique_ptr<sqlite3, Closer> database_;
+};
+
+}  // namespace aimaster

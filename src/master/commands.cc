@@ -1,0 +1,99 @@
+#include "master/commands.h"
+
+#include "master/rank_environment.h"
+
+namespace aimaster {
+namespace {
+
+using Commands = std::vector<std::pair<NodeIndex, v1::Command>>;
+
+class Builder {
+ public:
+  Builder(const JobState& job, const std::filesystem::path& job_directory) : job_(job), job_directory_(job_directory) {}
+
+  Commands operator()(const StartInstance& action) {
+    v1::StartInstance* start = Add(action.node).mutable_start_instance();
+    const InstanceState& instance = job_.instances[Value(action.instance)];
+    start->mutable_id()->set_instance(Value(action.instance));
+    start->mutable_id()->set_attempt(Value(action.attempt));
+    start->set_instance_name(instance.name);
+    start->set_round(Value(action.round));
+    start->set_holds_master_port(Value(instance.first_rank) == 0);
+    const std::filesystem::path attempt_directory = job_directory_ / "nodes" / job_.nodes.at(action.node).name /
+                                                    instance.name / std::to_string(Value(action.attempt));
+    for (uint32_t local = 0; local < instance.ranks; ++local) {
+      v1::RankLaunch* rank = start->add_ranks();
+      rank->set_rank(Value(instance.first_rank) + local);
+      rank->set_local(local);
+      for (auto& [name, value] : RankEnvironment(job_, action, local, attempt_directory)) {
+        (*rank->mutable_environment())[name] = value;
+      }
+    }
+    return std::move(commands_);
+  }
+
+  Commands operator()(const StopInstance& action) {
+    v1::StopInstance* stop = Add(action.node).mutable_stop_instance();
+    stop->mutable_id()->set_instance(Value(action.instance));
+    stop->mutable_id()->set_attempt(Value(action.attempt));
+    stop->set_instance_name(job_.instances[Value(action.instance)].name);
+    stop->set_at_once(action.at_once);
+    return std::move(commands_);
+  }
+
+  Commands operator()(const ReservePort& action) {
+    v1::ReservePort* reserve = Add(action.node).mutable_reserve_port();
+    reserve->set_reservation(action.reservation);
+    reserve->set_hold(action.hold);
+    return std::move(commands_);
+  }
+
+  Commands operator()(const CollectEvidence& action) {
+    for (const NodeIndex node : action.nodes) {
+      Add(node).mutable_collect_evidence()->set_collection(action.collection);
+    }
+    return std::move(commands_);
+  }
+
+  Commands operator()(const AcquireNodes&) { return {}; }
+  Commands operator()(const IsolateNode&) { return {}; }
+  Commands operator()(const JudgeFailure&) { return {}; }
+  Commands operator()(const FinishJob&) {
+    for (const auto& [index, node] : job_.nodes) {
+      if (node.joined && !node.lost) Add(index).mutable_shutdown();
+    }
+    return std::move(commands_);
+  }
+
+ private:
+  v1::Command& Add(NodeIndex node) {
+    commands_.emplace_back(node, v1::Command());
+    commands_.back().second.set_epoch(Value(job_.epoch));
+    return commands_.back().second;
+  }
+
+  const JobState& job_;
+  const std::filesystem::path& job_directory_;
+  Commands commands_;
+};
+
+}  // namespace
+
+v1::JobConfig MakeJobConfig(const JobSpec& spec) {
+  v1::JobConfig config;
+  config.set_job_id(spec.id.text());
+  for (const std::string& argument : spec.command) config.add_command(argument);
+  for (const auto& [name, value] : BaseEnvironment(spec)) (*config.mutable_environment())[name] = value;
+  config.set_working_directory(spec.working_directory);
+  config.set_log_directory(spec.log_directory);
+  config.set_stop_grace_ms(static_cast<uint32_t>(spec.timing.stop_grace.count()));
+  config.set_orphan_timeout_ms(static_cast<uint32_t>(spec.timing.orphan_timeout.count()));
+  config.set_log_max_bytes(spec.log_max_bytes);
+  return config;
+}
+
+Commands MakeCommands(const JobState& job, const Action& action, const std::filesystem::path& job_directory) {
+  return std::visit(Builder(job, job_directory), action);
+}
+
+}  // namespace aimaster

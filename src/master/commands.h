@@ -1,0 +1,21 @@
+// Commands: the engine's actions in the words that agents understand.
+#pragma once
+
+#include <filesystem>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "aimaster/v1/agent.pb.h"
+#include "engine/action.h"
+#include "engine/job_state.h"
+
+namespace aimaster {
+
+v1::JobConfig MakeJobConfig(const JobSpec& spec);
+
+// The commands that an action means, each with its node; none for actions that no agent carries out.
+std::vector<std::pair<NodeIndex, v1::Command>> MakeCommands(const JobState& job, const Action& action,
+                                                            const std::filesystem::path& job_directory);
+
+}  // namespace aimaster

@@ -1,0 +1,34 @@
+// ControlApi: what people and the command line may ask a running master, over HTTP with the job's token.
+//
+//   GET  /api/v1/status                                → {"job":"dlc… Running"}
+//   POST /api/v1/stop    {"at_once":bool,"by":string}  → {}
+//   POST /api/v1/signal  {"signal":"SIGUSR1"}          → {}    SIGUSR1 and SIGUSR2 only
+//
+// Everything else that can be known of a job is read from its journal, also while no master runs.
+#pragma once
+
+#include <string>
+
+#include "wire/server.h"
+
+namespace aimaster {
+
+class ControlApi {
+ public:
+  // The other side: the master. On its thread.
+  class Job {
+   public:
+    virtual ~Job() = default;
+    virtual std::string DescribeJob() const = 0;
+    virtual void Stop(bool at_once, const std::string& by) = 0;
+    virtual void Signal(int signal) = 0;
+  };
+
+  explicit ControlApi(Job& job) : job_(job) {}
+  HttpResponse Answer(const HttpRequest& request);
+
+ private:
+  Job& job_;
+};
+
+}  // namespace aimaster

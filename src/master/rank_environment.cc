@@ -1,0 +1,91 @@
+#include "master/rank_environment.h"
+
+#include <algorithm>
+#include <iterator>
+
+#include "engine/layout.h"
+
+namespace aimaster {
+namespace {
+
+// Device ids of the slice that the n-th of `parts` nodes gets; the first nodes get one more where it doesn't divide.
+std::string DeviceSlice(const std::vector<std::string>& devices, size_t part, size_t parts) {
+  const size_t first = devices.size() * part / parts, last = devices.size() * (part + 1) / parts;
+  std::string slice;
+  for (size_t i = first; i < last; ++i) slice += (i == first ? "" : ",") + devices[i];
+  return slice;
+}
+
+// Which of the pretend nodes this is, for sharing out devices: fixed, so that a node keeps its devices whoever joins.
+void AddDevices(const JobState& job, NodeIndex node, Environment& environment) {
+  if (job.spec.devices.empty()) return;
+  const std::string slice = DeviceSlice(job.spec.devices, Value(node) % std::max(1u, job.spec.local_nodes),
+                                        std::max(1u, job.spec.local_nodes));
+  for (const char* name : {"CUDA_VISIBLE_DEVICES", "HIP_VISIBLE_DEVICES", "ASCEND_RT_VISIBLE_DEVICES"}) {
+    environment[name] = slice;
+  }
+}
+
+uint32_t RanksOfRole(const JobState& job, Role role) {
+  uint32_t ranks = 0;
+  for (const InstanceState& instance : job.instances) ranks += instance.role == role ? instance.ranks : 0;
+  return ranks;
+}
+
+uint32_t FirstRankOfRole(const JobState& job, Role role) {
+  for (const InstanceState& instance : job.instances) {
+    if (instance.role == role) return Value(instance.first_rank);
+  }
+  return 0;
+}
+
+}  // namespace
+
+Environment BaseEnvironment(const JobSpec& spec) {
+  Environment environment = spec.environment;
+  environment.try_emplace("PYTHONFAULTHANDLER", "1");
+  // "0" counts as set for Python only when it is a number it knows; the training service sets it, and means nothing by
+  // it.
+  std::string& unbuffered = environment["PYTHONUNBUFFERED"];
+  if (unbuffered.empty() || unbuffered == "0") unbuffered = "1";
+  if (WorldSize(spec) > SlotCount(spec)) environment.try_emplace("OMP_NUM_THREADS", "1");
+  return environment;
+}
+
+Environment RankEnvironment(const JobState& job, const StartInstance& start, uint32_t local,
+                            const std::filesystem::path& attempt_directory) {
+  const InstanceState& instance = job.instances[Value(start.instance)];
+  const NodePlace place = PlaceOnNode(job, start.instance);
+  const uint32_t rank = Value(instance.first_rank) + local;
+  const std::string node_rank = std::to_string(place.node_rank), nodes = std::to_string(place.node_count);
+  const std::string local_world = std::to_string(place.local_world_size);
+  Environment environment{
+      {"RANK", std::to_string(rank)},
+      {"LOCAL_RANK", std::to_string(place.first_local_rank + local)},
+      {"WORLD_SIZE", std::to_string(job.instance_of_rank.size())},
+      {"LOCAL_WORLD_SIZE", local_world},
+      {"GROUP_RANK", node_rank},
+      {"GROUP_WORLD_SIZE", nodes},
+      {"ROLE_RANK", std::to_string(rank - FirstRankOfRole(job, instance.role))},
+      {"ROLE_NAME", std::string(Name(instance.role))},
+      {"ROLE_WORLD_SIZE", std::to_string(RanksOfRole(job, instance.role))},
+      {"NODE_RANK", node_rank},
+      {"NNODES", nodes},
+      {"NPROC_PER_NODE", local_world},
+      {"MASTER_ADDR", start.master_address},
+      {"MASTER_PORT", std::to_string(start.master_port)},
+      {"TORCHELASTIC_RESTART_COUNT", std::to_string(start.restart_count)},
+      {"TORCHELASTIC_MAX_RESTARTS", std::to_string(job.spec.fault_tolerance.max_num_of_job_restart)},
+      {"TORCHELASTIC_RUN_ID", job.spec.id.text()},
+      {"TORCHELASTIC_ERROR_FILE", attempt_directory / ("rank" + std::to_string(local) + ".error.json")},
+      {"AIMASTER_JOB_ID", job.spec.id.text()},
+      {"AIMASTER_INSTANCE", instance.name},
+      {"AIMASTER_NODE", job.nodes.at(start.node).name},
+      {"AIMASTER_ROUND", std::to_string(Value(start.round))},
+      {"AIMASTER_ATTEMPT", std::to_string(Value(start.attempt))},
+  };
+  AddDevices(job, start.node, environment);
+  return environment;
+}
+
+}  // namespace aimaster

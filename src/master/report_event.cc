@@ -1,0 +1,98 @@
+#include "master/report_event.h"
+
+#include <algorithm>
+
+#include "core/failure.h"
+
+namespace aimaster {
+namespace {
+
+// At most kErrorTextMaxBytes, cut between characters.
+std::string Bounded(const std::string& text) {
+  if (text.size() <= kErrorTextMaxBytes) return text;
+  size_t end = kErrorTextMaxBytes;
+  while (end > 0 && (static_cast<unsigned char>(text[end]) & 0xC0) == 0x80) --end;
+  return text.substr(0, end);
+}
+
+const InstanceState* Find(const JobState& job, const v1::AttemptId& id) {
+  return id.instance() < job.instances.size() ? &job.instances[id.instance()] : nullptr;
+}
+
+RankFailure Failure(const v1::RankExited& report, NodeIndex from) {
+  RankFailure failure{.rank = Rank{report.rank()},
+                      .instance = InstanceIndex{report.id().instance()},
+                      .attempt = Attempt{report.id().attempt()},
+                      .node = from,
+                      .lost_reason = Bounded(report.lost_reason()),
+                      .exec_error = Bounded(report.exec_error()),
+                      .stopped_by_us = report.stopped_by_us(),
+                      .clock_uncertainty = Duration{std::max<int64_t>(0, report.clock_uncertainty_ns())},
+                      .last_error_line = Bounded(report.last_error_line()),
+                      .error_file_message = Bounded(report.error_file_message())};
+  const auto corrected = [&](int64_t ns) { return Wall{Duration{ns + report.clock_offset_ns()}}; };
+  if (report.how_case() != v1::RankExited::kLostReason) {
+    RankExit exit{.core_dumped = report.core_dumped(),
+                  .out_of_memory = report.out_of_memory(),
+                  .time = corrected(report.exit_time_ns())};
+    if (report.how_case() == v1::RankExited::kSignal) {
+      exit.signal = report.signal();
+    } else {
+      exit.code = report.code();
+    }
+    failure.exit = exit;
+  }
+  if (report.dump_start_ns() != 0) failure.dump_start = corrected(report.dump_start_ns());
+  if (report.error_file_time_ns() != 0) failure.error_file_time = corrected(report.error_file_time_ns());
+  for (const v1::LineMatch& match : report.matches()) {
+    if (failure.matches.size() == kMatchesPerRankMax) break;
+    failure.matches.push_back({match.rule(), Bounded(match.line()), match.file(), match.offset()});
+  }
+  return failure;
+}
+
+std::optional<Event> ExitEvent(const v1::RankExited& report, NodeIndex from, const JobState& job) {
+  const InstanceState* instance = Find(job, report.id());
+  if (instance == nullptr) return std::nullopt;
+  const uint32_t first = Value(instance->first_rank);
+  if (report.rank() < first || report.rank() >= first + instance->ranks) return std::nullopt;
+  const RankFailure failure = Failure(report, from);
+  if (failure.exit && IsSuccess(*failure.exit)) return RankSucceeded{failure.instance, failure.attempt, failure.rank};
+  return RankFailed{failure};
+}
+
+EvidenceCollected Evidence(const v1::EvidenceCollected& report, NodeIndex from) {
+  EvidenceCollected evidence{.collection = report.collection(), .node = from, .dumping_core = {}};
+  for (const uint32_t rank : report.dumping_core()) evidence.dumping_core.push_back(Rank{rank});
+  return evidence;
+}
+
+}  // namespace
+
+std::optional<Event> ReportEvent(const v1::Report& report, NodeIndex from, const JobState& job) {
+  const auto about = [&](const v1::AttemptId& id, auto make) -> std::optional<Event> {
+    if (Find(job, id) == nullptr) return std::nullopt;
+    return make(InstanceIndex{id.instance()}, Attempt{id.attempt()});
+  };
+  switch (report.body_case()) {
+    case v1::Report::kAttemptStarted:
+      return about(report.attempt_started().id(), [](auto i, auto a) { return InstanceStarted{i, a}; });
+    case v1::Report::kAttemptReady:
+      return about(report.attempt_ready().id(), [](auto i, auto a) { return InstanceReady{i, a}; });
+    case v1::Report::kAttemptEnded:
+      return about(report.attempt_ended().id(), [](auto i, auto a) { return InstanceEnded{i, a}; });
+    case v1::Report::kRankExited:
+      return ExitEvent(report.rank_exited(), from, job);
+    case v1::Report::kPortReserved:
+      return PortReserved{report.port_reserved().reservation(), static_cast<uint16_t>(report.port_reserved().port())};
+    case v1::Report::kPortRefused:
+      return PortRefused{report.port_refused().reservation(), Bounded(report.port_refused().reason())};
+    case v1::Report::kEvidenceCollected:
+      return Evidence(report.evidence_collected(), from);
+    case v1::Report::BODY_NOT_SET:
+      return std::nullopt;
+  }
+  return std::nullopt;
+}
+
+}  // namespace aimaster

@@ -1,0 +1,76 @@
+// What comes from agents is checked before anybody believes it.
+#include "master/report_event.h"
+
+#include "engine/engine_harness.h"
+
+namespace aimaster {
+namespace {
+
+v1::Report Exit(uint32_t instance, uint32_t rank) {
+  v1::Report report;
+  v1::RankExited* exited = report.mutable_rank_exited();
+  exited->mutable_id()->set_instance(instance);
+  exited->set_rank(rank);
+  return report;
+}
+
+TEST(ReportEventTest, TimesAreCorrectedToTheMastersClock) {
+  EngineHarness job(2);
+  job.Run();
+  v1::Report report = Exit(1, 1);
+  report.mutable_rank_exited()->set_signal(9);
+  report.mutable_rank_exited()->set_exit_time_ns(5'000);
+  report.mutable_rank_exited()->set_clock_offset_ns(-2'000);
+  report.mutable_rank_exited()->set_clock_uncertainty_ns(70);
+  const std::optional<Event> event = ReportEvent(report, NodeIndex{0}, job.job());
+  ASSERT_TRUE(event);
+  const RankFailure& failure = std::get<RankFailed>(*event).failure;
+  EXPECT_EQ(failure.exit->time.since_epoch.count(), 3'000);
+  EXPECT_EQ(failure.clock_uncertainty.count(), 70);
+  EXPECT_EQ(failure.exit->signal, 9);
+  EXPECT_EQ(ShellStatus(*failure.exit), 137);
+}
+
+TEST(ReportEventTest, ACodeOfZeroIsASuccess) {
+  EngineHarness job(2);
+  job.Run();
+  v1::Report report = Exit(1, 1);
+  report.mutable_rank_exited()->set_code(0);
+  EXPECT_TRUE(std::holds_alternative<RankSucceeded>(*ReportEvent(report, NodeIndex{0}, job.job())));
+}
+
+TEST(ReportEventTest, ARankThatWasLostHasNoExit) {
+  EngineHarness job(2);
+  job.Run();
+  v1::Report report = Exit(1, 1);
+  report.mutable_rank_exited()->set_lost_reason("its shim was killed");
+  const std::optional<Event> event = ReportEvent(report, NodeIndex{0}, job.job());
+  const RankFailure& failure = std::get<RankFailed>(*event).failure;
+  EXPECT_FALSE(failure.exit);
+  EXPECT_EQ(failure.lost_reason, "its shim was killed");
+}
+
+TEST(ReportEventTest, WhatTheJobDoesNotHaveIsRefused) {
+  EngineHarness job(2);
+  job.Run();
+  EXPECT_FALSE(ReportEvent(Exit(2, 0), NodeIndex{0}, job.job())) << "no such instance";
+  EXPECT_FALSE(ReportEvent(Exit(1, 0), NodeIndex{0}, job.job())) << "another instance's rank";
+  EXPECT_FALSE(ReportEvent(v1::Report(), NodeIndex{0}, job.job())) << "nothing said";
+}
+
+TEST(ReportEventTest, TextsAreBoundedBetweenCharacters) {
+  EngineHarness job(1);
+  job.Run();
+  v1::Report report = Exit(0, 0);
+  std::string text(kErrorTextMaxBytes - 1, 'x');
+  for (int i = 0; i < 1000; ++i) text += "\xC3\xA9";
+  report.mutable_rank_exited()->set_last_error_line(text);
+  for (int i = 0; i < 100; ++i) report.mutable_rank_exited()->add_matches()->set_line(text);
+  const std::optional<Event> event = ReportEvent(report, NodeIndex{0}, job.job());
+  const RankFailure& failure = std::get<RankFailed>(*event).failure;
+  EXPECT_EQ(failure.last_error_line.size(), kErrorTextMaxBytes - 1);
+  EXPECT_EQ(failure.matches.size(), kMatchesPerRankMax);
+}
+
+}  // namespace
+}  // namespace aimaster
