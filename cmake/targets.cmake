@@ -9,6 +9,7 @@
 add_library(aimaster_flags INTERFACE)
 target_compile_options(aimaster_flags INTERFACE
   -Wall -Wextra -Wswitch-enum -Wshadow -Wnon-virtual-dtor -Wno-missing-field-initializers
+  $<$<CXX_COMPILER_ID:GNU>:-Wno-maybe-uninitialized>  # GCC 12 warns of variants that it has not followed
   $<$<BOOL:$ENV{CI}>:-Werror>)
 if(AIMASTER_SANITIZE)
   target_compile_options(aimaster_flags INTERFACE -fsanitize=${AIMASTER_SANITIZE} -fno-omit-frame-pointer)

@@ -6,5 +6,4 @@ namespace aimaster {
 [[noreturn]] void CheckFailed(const char* file, int line, const char* condition);
 }  // namespace aimaster
 
-#define CHECK(condition) \
-  ((condition) ? static_cast<void>(0) : ::aimaster::CheckFailed(__FILE__, __LINE__, #condition))
+#define CHECK(condition) ((condition) ? static_cast<void>(0) : ::aimaster::CheckFailed(__FILE__, __LINE__, #condition))

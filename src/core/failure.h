@@ -31,10 +31,10 @@ inline int ShellStatus(const RankExit& exit) { return exit.code ? *exit.code : 1
 
 // A line of a rank's output that a rule of the taxonomy matched.
 struct LineMatch {
-  std::string rule;      // the rule's code, "CudaEccUncorrectable"
-  std::string line;      // cleaned of colours and prefixes, at most kErrorTextMaxBytes
-  std::string file;      // "rank0.err"
-  uint64_t offset = 0;   // of the line in that file, bytes
+  std::string rule;     // the rule's code, "CudaEccUncorrectable"
+  std::string line;     // cleaned of colours and prefixes, at most kErrorTextMaxBytes
+  std::string file;     // "rank0.err"
+  uint64_t offset = 0;  // of the line in that file, bytes
   bool operator==(const LineMatch&) const = default;
 };
 
@@ -49,16 +49,16 @@ struct RankFailure {
   InstanceIndex instance{};
   Attempt attempt{};
   NodeIndex node{};
-  std::optional<RankExit> exit;       // none: its node or shim was lost
-  std::string lost_reason;            // set when exit is not: "node-1 was lost: …"
-  bool node_lost = false;             // with lost_reason: the whole node, not only the shim
-  std::string exec_error;             // why the command could not be executed; empty when it was
-  bool stopped_by_us = false;         // we had signalled it before it ended
-  std::optional<Wall> dump_start;     // when it was first seen writing a core
-  Duration clock_uncertainty{};       // of times after correction to the master's clock
-  std::vector<LineMatch> matches;     // in file order, first ones kept
-  std::string last_error_line;        // last telling-looking line of stderr; empty when it printed nothing
-  std::string error_file_message;     // torchelastic error file, if one was written
+  std::optional<RankExit> exit;    // none: its node or shim was lost
+  std::string lost_reason;         // set when exit is not: "node-1 was lost: …"
+  bool node_lost = false;          // with lost_reason: the whole node, not only the shim
+  std::string exec_error;          // why the command could not be executed; empty when it was
+  bool stopped_by_us = false;      // we had signalled it before it ended
+  std::optional<Wall> dump_start;  // when it was first seen writing a core
+  Duration clock_uncertainty{};    // of times after correction to the master's clock
+  std::vector<LineMatch> matches;  // in file order, first ones kept
+  std::string last_error_line;     // last telling-looking line of stderr; empty when it printed nothing
+  std::string error_file_message;  // torchelastic error file, if one was written
   std::optional<Wall> error_file_time;
   bool operator==(const RankFailure&) const = default;
 };
@@ -80,8 +80,8 @@ struct FailureDetail {
   InstanceIndex instance{};
   NodeIndex node{};
   bool is_root = false;
-  int error_code = 0;        // shell status; 0 when it has none (lost node)
-  std::string fault;         // rule code
+  int error_code = 0;  // shell status; 0 when it has none (lost node)
+  std::string fault;   // rule code
   std::string message;
   ErrorSource source = ErrorSource::kProcess;
   bool operator==(const FailureDetail&) const = default;
@@ -100,11 +100,11 @@ struct Judgement {
   Retryable retryable = Retryable::kNo;
   Severity severity = Severity::kRestartProcesses;
   bool node_suspect = false;
-  bool address_in_use = false;    // a rank could not bind MASTER_PORT: a start failure, not the job's
-  bool never_started = false;     // the command could not be executed at all: restarting can't help
-  std::vector<std::string> reasons;      // the chain, in order: which rank, which line, which rule
-  std::vector<FailureDetail> details;    // bounded: kDetailsMax, roots first
-  uint32_t failed_ranks = 0;             // all of them, also beyond kDetailsMax
+  bool address_in_use = false;         // a rank could not bind MASTER_PORT: a start failure, not the job's
+  bool never_started = false;          // the command could not be executed at all: restarting can't help
+  std::vector<std::string> reasons;    // the chain, in order: which rank, which line, which rule
+  std::vector<FailureDetail> details;  // bounded: kDetailsMax, roots first
+  uint32_t failed_ranks = 0;           // all of them, also beyond kDetailsMax
   bool operator==(const Judgement&) const = default;
 };
 inline constexpr size_t kDetailsMax = 256;

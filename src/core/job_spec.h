@@ -44,9 +44,10 @@ struct JobSpec {
   FaultToleranceParameters fault_tolerance;
   std::vector<std::string> notes;  // parameters that were accepted without effect, for people
   Timing timing;
-  uint64_t log_max_bytes = 0;         // bound of each rank output file; 0: none
-  uint32_t local_nodes = 1;           // how many nodes this machine pretends to be
-  std::vector<std::string> devices;   // device ids to share out over the pretend nodes; empty: leave the environment alone
+  uint64_t log_max_bytes = 0;  // bound of each rank output file; 0: none
+  uint32_t local_nodes = 1;    // how many nodes this machine pretends to be
+  std::vector<std::string>
+      devices;  // device ids to share out over the pretend nodes; empty: leave the environment alone
   Wall create_time;
   bool operator==(const JobSpec&) const = default;
 };

@@ -6,7 +6,17 @@
 
 namespace aimaster {
 
-enum class JobStatus { kCreating, kQueuing, kEnvPreparing, kRunning, kRestarting, kStopping, kSucceeded, kFailed, kStopped };
+enum class JobStatus {
+  kCreating,
+  kQueuing,
+  kEnvPreparing,
+  kRunning,
+  kRestarting,
+  kStopping,
+  kSucceeded,
+  kFailed,
+  kStopped
+};
 
 enum class InstanceStatus {
   kPending,    // waits for a node, a port or its turn
