@@ -1,6 +1,7 @@
 #include "detect/line_scanner.h"
 
 #include <algorithm>
+#include <tuple>
 #include <utility>
 
 #include "detect/line_text.h"
@@ -98,8 +99,9 @@ std::vector<LineMatch> LineScanner::Matches() const {
     matches.push_back(hits.first);
     if (hits.last) matches.push_back(*hits.last);
   }
-  std::stable_sort(matches.begin(), matches.end(),
-                   [](const LineMatch& a, const LineMatch& b) { return a.offset < b.offset; });
+  std::sort(matches.begin(), matches.end(), [](const LineMatch& a, const LineMatch& b) {
+    return std::tie(a.offset, a.rule) < std::tie(b.offset, b.rule);
+  });
   return matches;
 }
 

@@ -18,7 +18,7 @@ struct hs_scratch;
 namespace aimaster {
 
 // Lives on one thread; any number of LineScanners of that thread share it. The database is loaded at the first Match
-// (well under a millisecond). Where it can't be loaded, on a machine without SSE4.2 say, nothing ever matches and
+// (a few milliseconds). Where it can't be loaded, on a machine without SSE4.2 say, nothing ever matches and
 // error() says why: exit statuses still judge.
 class PatternMatcher {
  public:
