@@ -56,7 +56,7 @@ class Child {
 struct RankSpec {
   std::vector<std::string> argv;
   std::vector<std::string> environment = {"PATH=/usr/bin:/bin"};
-  std::string cwd;  // empty: the attempt's directory
+  std::string cwd = {};  // empty: the attempt's directory
 };
 
 class AttemptDirectory {
