@@ -53,7 +53,8 @@ RankFailure Failure(const v1::RankExited& report, NodeIndex from) {
 
 std::optional<Event> ExitEvent(const v1::RankExited& report, NodeIndex from, const JobState& job) {
   const InstanceState* instance = Find(job, report.id());
-  if (instance == nullptr) return std::nullopt;
+  // An exit that doesn't say how must never pass for a success.
+  if (instance == nullptr || report.how_case() == v1::RankExited::HOW_NOT_SET) return std::nullopt;
   const uint32_t first = Value(instance->first_rank);
   if (report.rank() < first || report.rank() >= first + instance->ranks) return std::nullopt;
   const RankFailure failure = Failure(report, from);

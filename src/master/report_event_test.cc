@@ -11,6 +11,7 @@ v1::Report Exit(uint32_t instance, uint32_t rank) {
   v1::RankExited* exited = report.mutable_rank_exited();
   exited->mutable_id()->set_instance(instance);
   exited->set_rank(rank);
+  exited->set_code(1);
   return report;
 }
 
@@ -56,6 +57,9 @@ TEST(ReportEventTest, WhatTheJobDoesNotHaveIsRefused) {
   EXPECT_FALSE(ReportEvent(Exit(2, 0), NodeIndex{0}, job.job())) << "no such instance";
   EXPECT_FALSE(ReportEvent(Exit(1, 0), NodeIndex{0}, job.job())) << "another instance's rank";
   EXPECT_FALSE(ReportEvent(v1::Report(), NodeIndex{0}, job.job())) << "nothing said";
+  v1::Report silent = Exit(1, 1);
+  silent.mutable_rank_exited()->clear_how();
+  EXPECT_FALSE(ReportEvent(silent, NodeIndex{0}, job.job())) << "not how it ended";
 }
 
 TEST(ReportEventTest, TextsAreBoundedBetweenCharacters) {
