@@ -67,7 +67,7 @@ inline constexpr std::chrono::milliseconds kLingerTimeout{2'000};
 inline constexpr std::chrono::milliseconds kAcceptPause{100};  // when there are no descriptors left
 
 // An agent whose connection died without a word has found out and dialled again before its node counts as lost.
-inline constexpr std::chrono::milliseconds kNodeLostTimeoutDefault{30'000};
+inline constexpr std::chrono::milliseconds kNodeLostTimeoutDefault{30'000};  // Timing::node_lost_timeout, see server.cc
 static_assert(kSocketIdleTimeout + kHandshakeTimeout < kNodeLostTimeoutDefault);
 // Three missing heartbeats make a node suspect; that is not yet a reason to hang up.
 inline constexpr std::chrono::milliseconds kHeartbeatInterval{1'000};

@@ -4,6 +4,7 @@
 #include <exception>
 #include <utility>
 
+#include "core/job_spec.h"
 #include "wire/http_connection.h"
 #include "wire/stream.h"
 #include "wire/token.h"
@@ -12,6 +13,8 @@ namespace aimaster {
 namespace {
 
 namespace asio = boost::asio;
+
+static_assert(kNodeLostTimeoutDefault == Timing{}.node_lost_timeout);
 
 // Accepts for as long as the server lives.
 class Listener : public std::enable_shared_from_this<Listener> {

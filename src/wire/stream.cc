@@ -58,8 +58,8 @@ int OpenDescriptor(const Tcp& protocol) {
 }
 
 // One dialling, from the first endpoint to the last.
-struct Attempt : std::enable_shared_from_this<Attempt> {
-  Attempt(Stream& dialled, std::vector<Tcp::endpoint> where, std::function<void(std::string)> tell)
+struct Dialling : std::enable_shared_from_this<Dialling> {
+  Dialling(Stream& dialled, std::vector<Tcp::endpoint> where, std::function<void(std::string)> tell)
       : stream(dialled), endpoints(std::move(where)), done(std::move(tell)) {}
 
   void Next() {
@@ -129,7 +129,7 @@ Result<std::vector<Tcp::endpoint>> LoopbackEndpoints(const std::string& host, ui
 }
 
 void Dial(Stream& stream, std::vector<Tcp::endpoint> endpoints, std::function<void(std::string error)> done) {
-  std::make_shared<Attempt>(stream, std::move(endpoints), std::move(done))->Next();
+  std::make_shared<Dialling>(stream, std::move(endpoints), std::move(done))->Next();
 }
 
 Result<Acceptor> ListenOn(Executor executor, const std::string& address, uint16_t preferred_port) {
