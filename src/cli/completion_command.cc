@@ -1,0 +1,132 @@
+// Completion scripts for shells, written out of the commands' descriptions, so that a new option completes by itself.
+// Job names are asked for when they are needed, of `aimaster list`.
+#include <array>
+#include <string>
+#include <vector>
+
+#include "cli/command.h"
+#include "cli/report.h"
+#include "core/parameter_table.h"
+
+namespace aimaster::cli {
+namespace {
+
+bool TakesJob(const Command& command) { return command.operands.starts_with("JOB"); }
+
+std::vector<std::string> OptionNames(const Command& command) {
+  std::vector<std::string> names;
+  for (const Option& option : command.options) names.emplace_back(option.name);
+  if (command.takes_parameters == TakesParameters::kYes) {
+    for (const Parameter& parameter : ParameterTable()) names.push_back("--" + std::string(parameter.name));
+  }
+  names.emplace_back("--help");
+  return names;
+}
+
+std::string Joined(const std::vector<std::string>& words) {
+  std::string joined;
+  for (const std::string& word : words) joined += (joined.empty() ? "" : " ") + word;
+  return joined;
+}
+
+std::string CommandNames() {
+  std::vector<std::string> names;
+  for (const Command* command : Commands()) names.emplace_back(command->name);
+  return Joined(names);
+}
+
+std::string BashCases() {
+  std::string cases;
+  for (const Command* command : Commands()) {
+    std::string words = Joined(OptionNames(*command));
+    if (TakesJob(*command)) words += " $(_aimaster_jobs)";
+    if (command == &kHelpCommand) words += " " + CommandNames();
+    if (command == &kCompletionCommand) words += " bash zsh fish";
+    cases += "    " + std::string(command->name) + ") words=\"" + words + "\" ;;\n";
+  }
+  return cases;
+}
+
+// The same function serves zsh by its bashcompinit.
+std::string BashScript() {
+  return "# bash completion for aimaster:  source <(aimaster completion bash)\n"
+         "_aimaster_jobs() { aimaster list --limit 100 --ids 2>/dev/null; }\n"
+         "_aimaster() {\n"
+         "  local current=\"${COMP_WORDS[COMP_CWORD]}\" words i\n"
+         "  for ((i = 1; i < COMP_CWORD; i++)); do\n"
+         "    if [[ ${COMP_WORDS[i]} == -- ]]; then COMPREPLY=($(compgen -f -- \"$current\")); return; fi\n"
+         "  done\n"
+         "  if ((COMP_CWORD == 1)); then COMPREPLY=($(compgen -W \"" +
+         CommandNames() +
+         " --help --version\" -- \"$current\")); return; fi\n"
+         "  case \"${COMP_WORDS[1]}\" in\n" +
+         BashCases() +
+         "    *) words=\"\" ;;\n"
+         "  esac\n"
+         "  COMPREPLY=($(compgen -W \"$words\" -- \"$current\"))\n"
+         "}\n"
+         "complete -o default -F _aimaster aimaster\n";
+}
+
+std::string ZshScript() {
+  return "# zsh completion for aimaster:  source <(aimaster completion zsh)\n"
+         "autoload -U +X bashcompinit && bashcompinit\n" +
+         BashScript();
+}
+
+std::string FishQuoted(std::string_view text) {
+  std::string quoted = "'";
+  for (const char c : text) quoted += c == '\'' || c == '\\' ? std::string{'\\', c} : std::string(1, c);
+  return quoted + "'";
+}
+
+std::string FishScript() {
+  std::string script =
+      "# fish completion for aimaster:  aimaster completion fish | source\n"
+      "complete -c aimaster -f\n";
+  for (const Command* command : Commands()) {
+    const std::string name(command->name);
+    script += "complete -c aimaster -n __fish_use_subcommand -a " + name + " -d " + FishQuoted(command->summary) + "\n";
+    const std::string prefix = "complete -c aimaster -n '__fish_seen_subcommand_from " + name + "' ";
+    for (const Option& option : command->options) {
+      script += prefix + "-l " + std::string(option.name.substr(2));
+      if (!option.short_name.empty()) script += " -s " + std::string(option.short_name.substr(1));
+      if (!option.value.empty()) script += " -r";
+      script += " -d " + FishQuoted(option.help) + "\n";
+    }
+    if (command->takes_parameters == TakesParameters::kYes) {
+      for (const Parameter& parameter : ParameterTable()) {
+        script += prefix + "-l " + std::string(parameter.name) + " -r -d " + FishQuoted(parameter.help) + "\n";
+      }
+    }
+    if (TakesJob(*command)) script += prefix + "-a '(aimaster list --limit 100 --ids 2>/dev/null)'\n";
+    if (command == &kHelpCommand) script += prefix + "-a '" + CommandNames() + "'\n";
+    if (command == &kCompletionCommand) script += prefix + "-a 'bash zsh fish'\n";
+  }
+  return script;
+}
+
+int Run(const Arguments& arguments) {
+  const std::string& shell = arguments.operands.front();
+  if (shell == "bash") return Print(BashScript());
+  if (shell == "zsh") return Print(ZshScript());
+  if (shell == "fish") return Print(FishScript());
+  return Complain({ErrorKind::kUsage, "no completion for '" + shell + "'; there is one for bash, zsh and fish"});
+}
+
+}  // namespace
+
+const Command kCompletionCommand = {
+    .name = "completion",
+    .operands = "bash|zsh|fish",
+    .operands_min = 1,
+    .operands_max = 1,
+    .summary = "a script that completes commands, options and jobs in a shell",
+    .details = "Prints the script; a shell reads it once per session, or from one of its start files.",
+    .examples =
+        "source <(aimaster completion bash)\naimaster completion fish > ~/.config/fish/completions/aimaster.fish",
+    .options = {},
+    .run = &Run,
+};
+
+}  // namespace aimaster::cli

@@ -1,0 +1,23 @@
+// DirectoryWatch: wakes a follower when files of a directory change. Only a hint: where the kernel has no watch left,
+// or the file system tells nothing (NFS), the follower looks again after a short while anyway.
+#pragma once
+
+#include <filesystem>
+
+namespace aimaster::cli {
+
+class DirectoryWatch {
+ public:
+  explicit DirectoryWatch(const std::filesystem::path& directory);
+  ~DirectoryWatch();
+  DirectoryWatch(const DirectoryWatch&) = delete;
+  DirectoryWatch& operator=(const DirectoryWatch&) = delete;
+
+  int descriptor() const { return descriptor_; }  // readable after a change; −1: no watch
+  void Clear();                                   // forgets the changes up to now
+
+ private:
+  int descriptor_ = -1;
+};
+
+}  // namespace aimaster::cli

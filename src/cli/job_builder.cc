@@ -1,0 +1,109 @@
+#include "cli/job_builder.h"
+
+#include <algorithm>
+#include <array>
+
+#include "cli/rank_environment_scrub.h"
+#include "cli/text.h"
+#include "core/parameter_parser.h"
+#include "core/quote.h"
+
+namespace aimaster::cli {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr size_t kNameMaxBytes = 128;
+
+std::string FileName(const std::string& path) {
+  const std::string name = fs::path(path).filename().string();
+  return name.empty() ? path : name;
+}
+
+// "python3.11" too.
+bool IsInterpreter(const std::string& program) {
+  constexpr std::array<std::string_view, 8> kInterpreters = {"python", "pypy",  "bash", "sh",
+                                                             "perl",   "julia", "ruby", "node"};
+  std::string name = FileName(program);
+  name.erase(std::ranges::find_if(name, [](char c) { return c >= '0' && c <= '9'; }), name.end());
+  return std::ranges::find(kInterpreters, name) != kInterpreters.end();
+}
+
+Status CheckName(const std::string& name) {
+  if (!name.empty() && name.size() <= kNameMaxBytes && IsPrintable(name)) return {};
+  return Fail(ErrorKind::kUsage, "--name is " + Quoted(name) + "; allowed: 1 to " + std::to_string(kNameMaxBytes) +
+                                     " bytes of printable text");
+}
+
+std::string AbsolutePath(const std::string& path, const fs::path& directory) {
+  fs::path absolute = (directory / path).lexically_normal();
+  if (!absolute.has_filename() && absolute.has_relative_path()) absolute = absolute.parent_path();  // "a/" → "a"
+  return absolute.string();
+}
+
+Result<std::vector<GivenParameter>> GivenParameters(const Arguments& arguments) {
+  std::vector<GivenParameter> all;
+  for (const std::string& text : arguments.Texts("--error-monitoring-args")) {
+    Result<std::vector<GivenParameter>> given = SplitParameterString(text);
+    if (!given) return Fail(ErrorKind::kUsage, "in --error-monitoring-args: " + given.error().message);
+    all.insert(all.end(), given->begin(), given->end());
+  }
+  all.insert(all.end(), arguments.parameters.begin(), arguments.parameters.end());
+  return all;
+}
+
+void NoteSharedDevices(JobSpec& spec) {
+  uint64_t ranks = 0;
+  for (const RoleSpec& role : spec.roles) ranks += uint64_t{role.count} * role.ranks_per_instance;
+  if (spec.devices.empty() || ranks <= spec.devices.size()) return;
+  spec.notes.push_back(std::to_string(ranks) + " ranks share " + std::to_string(spec.devices.size()) +
+                       (spec.devices.size() == 1 ? " device" : " devices") +
+                       ": give --devices as many as there are ranks, or start fewer ranks");
+}
+
+}  // namespace
+
+std::string DefaultJobName(std::span<const std::string> command) {
+  const std::string program = command.empty() ? "job" : FileName(command.front());
+  std::string name = program;
+  if (!command.empty() && IsInterpreter(command.front())) {
+    for (const std::string& word : command.subspan(1)) {
+      // Behind -c comes a program's text, behind -m a module's name, not a file's.
+      if (word == "-c") break;
+      if (word.starts_with('-')) continue;
+      name = FileName(word);
+      break;
+    }
+  }
+  if (CheckName(name)) return name;
+  return CheckName(program) ? program : "job";
+}
+
+Result<JobSpec> BuildJob(const Arguments& arguments, const Surroundings& surroundings) {
+  JobSpec spec;
+  spec.id = JobId::FromRandom(surroundings.random);
+  spec.create_time = surroundings.now;
+  spec.command = arguments.operands;
+  spec.name = arguments.Has("--name") ? arguments.Text("--name") : DefaultJobName(spec.command);
+  if (Status status = CheckName(spec.name); !status) return std::unexpected(status.error());
+
+  Result<std::map<std::string, std::string>> environment =
+      JobEnvironment(surroundings.environment, arguments.Has("--keep-env"), arguments.Texts("--env"));
+  if (!environment) return std::unexpected(environment.error());
+  spec.environment = *std::move(environment);
+
+  spec.working_directory = AbsolutePath(arguments.Text("--workdir"), surroundings.working_directory);
+  if (arguments.Has("--log-dir")) {
+    if (arguments.Text("--log-dir").empty()) return Fail(ErrorKind::kUsage, "--log-dir is empty; it takes a directory");
+    spec.log_directory = AbsolutePath(arguments.Text("--log-dir"), surroundings.working_directory);
+  }
+
+  const Result<std::vector<GivenParameter>> given = GivenParameters(arguments);
+  if (!given) return std::unexpected(given.error());
+  if (auto applied = ApplyParameters(*given, spec); !applied) return std::unexpected(applied.error());
+  if (spec.roles.empty()) spec.roles.push_back(RoleSpec{});
+  NoteSharedDevices(spec);
+  return spec;
+}
+
+}  // namespace aimaster::cli

@@ -1,0 +1,25 @@
+#include "cli/job_lookup.h"
+
+#include <utility>
+
+namespace aimaster::cli {
+
+Result<JobDirectory> LookUpJob(const std::string& text) {
+  const Result<Home> home = Home::Find();
+  if (!home) return std::unexpected(home.error());
+  Result<JobDirectory> found = FindJob(*home, text);
+  if (!found) return Fail(ErrorKind::kNotFound, found.error().message);
+  return found;
+}
+
+Result<OpenedJob> OpenJob(const std::string& text) {
+  Result<JobDirectory> directory = LookUpJob(text);
+  if (!directory) return std::unexpected(directory.error());
+  Result<JobSpec> spec = directory->ReadSpec();
+  if (!spec) return std::unexpected(spec.error());
+  Result<JobReader> reader = JobReader::Open(*directory);
+  if (!reader) return std::unexpected(reader.error());
+  return OpenedJob{*std::move(directory), *std::move(spec), *std::move(reader)};
+}
+
+}  // namespace aimaster::cli

@@ -1,0 +1,23 @@
+// The first step of every command about one job: which job, what was submitted, what does its journal say.
+#pragma once
+
+#include <string>
+
+#include "core/job_spec.h"
+#include "journal/job_directory.h"
+#include "journal/job_reader.h"
+
+namespace aimaster::cli {
+
+// The directory of the job that somebody named by id, by the beginning of the id, or by name. A job that can't be told
+// is no wrong usage: the errors have other kinds than kUsage.
+Result<JobDirectory> LookUpJob(const std::string& text);
+
+struct OpenedJob {
+  JobDirectory directory;
+  JobSpec spec;
+  JobReader reader;
+};
+Result<OpenedJob> OpenJob(const std::string& text);
+
+}  // namespace aimaster::cli

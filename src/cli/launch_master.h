@@ -1,0 +1,26 @@
+// Starts a job's master: a supervisor in a session of its own, which starts the master and starts it again whenever it
+// dies. From then on the job needs neither us nor our terminal.
+//
+//   aimaster run ─▶ aimaster-shim --supervise ─▶ aimaster master --job-dir DIR
+#pragma once
+
+#include <filesystem>
+
+#include "cli/supervisor_life.h"
+#include "core/error.h"
+
+namespace aimaster::cli {
+
+// The supervisor, running. Its output and the master's are appended to aimaster.log in the job directory.
+Result<ProcessIdentity> LaunchMaster(const std::filesystem::path& job_directory);
+
+// The supervisor that looks after the job, started when there was none. Of two that call it at once, one starts it.
+struct LookedAfter {
+  ProcessIdentity supervisor;
+  bool started = false;
+};
+Result<LookedAfter> EnsureMaster(const std::filesystem::path& job_directory);
+
+std::filesystem::path MasterLog(const std::filesystem::path& job_directory);
+
+}  // namespace aimaster::cli

@@ -1,0 +1,109 @@
+#include <array>
+#include <cstdint>
+#include <vector>
+
+#include "cli/command.h"
+#include "cli/job_texts.h"
+#include "cli/report.h"
+#include "cli/table.h"
+#include "core/quote.h"
+#include "journal/job_json.h"
+#include "journal/job_reader.h"
+
+namespace aimaster::cli {
+namespace {
+
+constexpr std::array kOptions = {
+    Option{.name = "--json", .help = "as a JSON array"},
+    Option{.name = "--ids", .help = "the ids alone, one a line"},
+    Option{.name = "--status", .value = "STATUS", .help = "only jobs in this status: Running, Failed, …"},
+    Option{.name = "--limit", .short_name = "-n", .value = "N", .help = "at most so many jobs"},
+};
+
+constexpr Duration kExactBelow = std::chrono::seconds(10);
+
+std::string DurationText(const ListedJob& job, Wall now) {
+  const bool ended = IsEnd(job.summary.status);
+  if (ended && !job.summary.end_time) return "-";
+  const Duration duration = std::max((ended ? *job.summary.end_time : now) - job.spec.create_time, Duration{});
+  return FormatDuration(duration < kExactBelow ? duration : std::chrono::floor<std::chrono::seconds>(duration));
+}
+
+std::vector<Cell> Row(const ListedJob& job, Wall now) {
+  if (!job.problem.empty()) {
+    return {job.spec.id.text(),
+            job.spec.name,
+            Cell("unreadable", Colour::kRed),
+            "-",
+            DateTime(job.spec.create_time),
+            "-",
+            Cell(job.problem, Colour::kRed)};
+  }
+  return {job.spec.id.text(),
+          job.spec.name,
+          Cell(std::string(Name(job.summary.status)), ColourOf(job.summary.status)),
+          std::to_string(job.summary.restarts),
+          DateTime(job.spec.create_time),
+          DurationText(job, now),
+          job.summary.status == JobStatus::kSucceeded ? "" : job.summary.reason_message};
+}
+
+std::string Table(const std::vector<ListedJob>& jobs) {
+  const std::vector<Column> columns = {{.title = "JOB"},
+                                       {.title = "NAME", .may_be_cut = true},
+                                       {.title = "STATUS"},
+                                       {.title = "RESTARTS", .align = Column::Align::kRight},
+                                       {.title = "CREATED"},
+                                       {.title = "DURATION"},
+                                       {.title = "REASON", .may_be_cut = true}};
+  const Wall now{std::chrono::system_clock::now().time_since_epoch()};
+  std::vector<std::vector<Cell>> rows;
+  for (const ListedJob& job : jobs) rows.push_back(Row(job, now));
+  return FormatTable(columns, rows, LookAt(1));
+}
+
+int Run(const Arguments& arguments) {
+  const Result<std::optional<uint64_t>> limit = arguments.Number("--limit", 0, UINT32_MAX);
+  if (!limit) return Complain(limit.error());
+  std::optional<JobStatus> status;
+  if (arguments.Has("--status")) {
+    status = ParseJobStatus(arguments.Text("--status"));
+    if (!status) {
+      return Complain(
+          {ErrorKind::kUsage, "--status is " + Quoted(arguments.Text("--status")) +
+                                  "; allowed: Creating, Queuing, EnvPreparing, Running, Restarting, Stopping, "
+                                  "Succeeded, Failed, Stopped"});
+    }
+  }
+  const Result<Home> home = Home::Find();
+  if (!home) return Complain(home.error());
+  std::vector<ListedJob> jobs = ListJobs(*home);
+  std::erase_if(
+      jobs, [&](const ListedJob& job) { return status && (!job.problem.empty() || job.summary.status != *status); });
+  if (*limit && jobs.size() > **limit) jobs.resize(**limit);
+
+  if (arguments.Has("--json")) return PrintJson(ListJson(jobs));
+  if (arguments.Has("--ids")) {
+    std::string ids;
+    for (const ListedJob& job : jobs) ids += job.spec.id.text() + "\n";
+    return Print(ids);
+  }
+  if (jobs.empty()) return Print("no jobs in " + home->path().string() + "\n");
+  return Print(Table(jobs));
+}
+
+}  // namespace
+
+const Command kListCommand = {
+    .name = "list",
+    .summary = "all jobs of this home, newest first",
+    .details =
+        "Reads the jobs' journals; nothing has to run for that. A job whose journal can't be read is listed with the "
+        "reason. "
+        "The home is AIMASTER_HOME.",
+    .examples = "aimaster list\naimaster list --status Failed --limit 10\naimaster list --json | jq -r '.[0].job_id'",
+    .options = kOptions,
+    .run = &Run,
+};
+
+}  // namespace aimaster::cli

@@ -1,0 +1,56 @@
+#include "cli/return_to_job.h"
+
+#include <optional>
+
+#include "cli/follower.h"
+#include "cli/interrupts.h"
+#include "cli/job_lookup.h"
+#include "cli/launch_master.h"
+#include "cli/report.h"
+
+namespace aimaster::cli {
+namespace {
+
+// How the job ended, when it has. A job whose master never came so far as to make a journal has not.
+Result<std::optional<JobSummary>> EndOf(const JobDirectory& directory) {
+  Result<JobReader> reader = JobReader::Open(directory);
+  if (!reader && reader.error().kind == ErrorKind::kNotFound) return std::nullopt;
+  if (!reader) return std::unexpected(reader.error());
+  Result<JobSummary> summary = reader->ReadSummary();
+  if (!summary) return std::unexpected(summary.error());
+  if (!IsEnd(summary->status)) return std::nullopt;
+  return *summary;
+}
+
+std::string EndText(const JobDirectory& directory, const JobSummary& end) {
+  const std::string id = directory.path().filename().string();
+  const std::string reason = end.reason_message.empty() ? "" : ": " + end.reason_message;
+  return "job " + id + " has ended, " + std::string(Name(end.status)) + reason +
+         (end.status == JobStatus::kSucceeded ? "" : " (aimaster explain " + id + ")");
+}
+
+}  // namespace
+
+int ReturnToJob(const Arguments& arguments, WhenUnattended unattended) {
+  Interrupts interrupts;
+  const Result<JobDirectory> directory = LookUpJob(arguments.operands.front());
+  if (!directory) return Complain(directory.error());
+  const Result<JobSpec> spec = directory->ReadSpec();
+  if (!spec) return Complain(spec.error());
+  const Result<std::optional<JobSummary>> end = EndOf(*directory);
+  if (!end) return Complain(end.error());
+  if (*end) {
+    Complain({ErrorKind::kNotFound, EndText(*directory, **end)});
+    return ExitCodeOf(**end);
+  }
+  FollowOptions options{.from_the_start = false};
+  if (arguments.Has("--tee")) options.tee = ParseTee(arguments.Text("--tee"));
+  if (unattended == WhenUnattended::kStartMaster && !directory->FindLiveMaster()) {
+    const Result<LookedAfter> looked_after = EnsureMaster(directory->path());
+    if (!looked_after) return Complain(looked_after.error());
+    options.supervisor = looked_after->supervisor;
+  }
+  return Follow(*directory, *spec, interrupts, std::move(options));
+}
+
+}  // namespace aimaster::cli

@@ -1,0 +1,32 @@
+// A table of text for a terminal: columns as wide as their content; where that is too wide for the terminal, the
+// columns that may give way are cut. Pure: rows in, lines out.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "cli/terminal.h"
+
+namespace aimaster::cli {
+
+struct Column {
+  std::string_view title;
+  enum class Align { kLeft, kRight } align = Align::kLeft;
+  bool may_be_cut = false;
+};
+
+struct Cell {
+  std::string text;  // made safe here
+  Colour colour = Colour::kNone;
+
+  Cell(std::string text_in, Colour colour_in = Colour::kNone) : text(std::move(text_in)), colour(colour_in) {}
+  Cell(std::string_view text_in) : text(text_in) {}
+  Cell(const char* text_in) : text(text_in) {}
+};
+
+// Lines with a line break each, the titles first. Every row has a cell for each column.
+std::string FormatTable(const std::vector<Column>& columns, const std::vector<std::vector<Cell>>& rows,
+                        const Terminal& terminal);
+
+}  // namespace aimaster::cli
