@@ -17,7 +17,7 @@ TEXT = {".h", ".cc", ".c", ".py", ".sh", ".md", ".txt", ".cmake", ".yaml", ".yml
 PROGRAM = {".h", ".cc", ".c", ".py", ".sh"}
 WRAPPED_BY_HAND = {".py", ".sh"}  # clang-format sees to the others
 # Folders of one person's machine, and the hosts that packages come from: a file that names one is of no use elsewhere.
-PLACES = re.compile(r"(?<![\w.])/(?:work|root|home/\w+)/|\bfile://")
+PLACES = re.compile(r"(?<![\w.])/(?:work|root)/|\bfile://")
 HOSTS = re.compile(r"\b(?:pypi\.org|pythonhosted\.org|crates\.io|npmjs\.(?:com|org)|proxy\.golang\.org|"
                    r"deb\.debian\.org|repo1?\.maven\.org|repo\.maven\.apache\.org)\b", re.IGNORECASE)
 # A document names files as `src/engine/engine.cc`; folders and patterns may end in / or *.

@@ -18,7 +18,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[1]
 PYTHON = "/usr/bin/python3"
 RANKS = 4
-DYING_RANK, DYING_STEP = 2, 90
+DYING_RANK, DYING_STEP = 2, 93
 TRAINING = ["--limit", "8192", "--epochs", "2", "--batch-size", "32", "--checkpoint-every", "10",
             "--report-every", "16"]
 

@@ -114,12 +114,19 @@ class Home:
         return self.call("list", "--json").json()
 
     def job(self):
-        """The id of the newest job; waits for it to appear."""
-        jobs = self.path / "jobs"
-        return wait_for(lambda: jobs.is_dir() and self.list(), "a job in the list")[0]["job_id"]
+        """The id of the newest job; waits for it to be there and to have begun its journal."""
+        def begun():
+            found = self.list() if (self.path / "jobs").is_dir() else []
+            return found and self.call("get", found[0]["job_id"]).code == 0 and found[0]["job_id"]
+
+        return wait_for(begun, "a job that has begun")
 
     def get(self, job=None):
         return self.call("get", job or self.job(), "--json").json()
+
+    def workers(self, job=None):
+        """The instances of the job less the master's own, which is listed too."""
+        return [one for one in self.get(job)["instances"] if one["role"] != "aimaster"]
 
     def records(self, job=None):
         return self.call("records", job or self.job(), "--json").json()
@@ -132,6 +139,10 @@ class Home:
 
     def directory(self, job=None):
         return self.path / "jobs" / (job or self.job())
+
+    def wait_for_output(self, running, text, times=1, timeout=30.0):
+        """Until the ranks themselves have said something: a process that exists may not yet have set up anything."""
+        wait_for(lambda: running.stdout.count(text) >= times, f"{times} times {text!r}", timeout)
 
     def wait_for_status(self, status, job=None, timeout=30.0):
         job = job or self.job()

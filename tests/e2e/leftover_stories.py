@@ -32,7 +32,9 @@ def processes():
 
 
 def of_ranks(found):
-    return {key: command for key, command in found.items() if "worker.py" in command or "left-behind" in command}
+    """Without `aimaster run` and what started it, whose command lines hold the ranks' command line too."""
+    return {key: command for key, command in found.items()
+            if command.startswith("/usr/bin/python3") and ("worker.py" in command or "left-behind" in command)}
 
 
 def wait_for(condition, what, timeout=30.0):

@@ -43,7 +43,7 @@ def test_a_rank_that_ends_while_there_is_no_master_is_not_forgotten(home):
     kill(ranks[1])
     finished = running.wait(30)
     assert finished.code == 137, finished
-    failed, = [one for one in home.get()["instances"] if one["signal"] == 9 and one["status"] == "Failed"]
+    failed, = [one for one in home.workers() if one["signal"] == 9 and one["status"] == "Failed"]
     assert failed["name"].endswith("-worker-1")
 
 
@@ -76,7 +76,6 @@ def test_a_master_killed_while_a_restart_is_under_way(home):
     """The ranks ignore SIGTERM, so that stopping them takes the whole grace: time to kill the master in the middle."""
     running = home.start("run", "--workers", 2, *RESTARTS, "--", *WORKER, "--steps", 15, "--ignore-sigterm",
                          "--die-rank", 1, "--die-step", 3, "--die-how", "exit1")
-    home.wait_for_ranks(2)
     home.wait_for_status("Restarting")
     kill(home.master_pid())
     finished = running.wait()
@@ -127,7 +126,7 @@ def test_everything_of_ours_is_killed_at_once_and_resume_finds_out(home):
 
 def test_a_stop_that_the_master_does_not_live_to_finish(home):
     running = home.start("run", "--stop-grace", 3, "--", *WORKER, "--steps", 600, "--ignore-sigterm")
-    home.wait_for_ranks(1)
+    home.wait_for_output(running, "starts at step")
     running.signal(signal.SIGINT)
     home.wait_for_status("Stopping")
     kill(home.master_pid())

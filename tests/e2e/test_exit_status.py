@@ -25,7 +25,7 @@ def test_the_root_causes_status_when_no_restart_is_allowed(home, how, code, sign
     assert finished.code == code, finished
     state = home.get()
     assert (state["status"], state["restarts"]) == ("Failed", 0)
-    failed = [one for one in state["instances"] if one["name"].endswith("-worker-1")]
+    failed = [one for one in home.workers() if one["name"].endswith("-worker-1")]
     assert [(one["status"], one["exit_code"], one["signal"]) for one in failed] == [("Failed", code, signal)]
     assert home.records() == []
 
@@ -48,11 +48,11 @@ def test_ranks_read_nothing_from_our_standard_input(home):
 
 
 def test_an_instance_of_several_ranks_fails_with_one_of_them(home):
-    finished = home.run("--workers", 2, "--nproc-per-node", 2, "--stop-grace", 1, "--", *WORKER,
+    finished = home.run("--workers", 2, "--nproc-per-node", 2, "--stop-grace", 1, "--", *WORKER, "--steps", 600,
                         "--die-rank", 3, "--die-how", "exit5")
     assert finished.code == 5, finished
-    assert {one["name"][-8:]: one["status"] for one in home.get()["instances"]} == {
-        "worker-0": "Stopped", "worker-1": "Failed"}
+    assert {one["index"]: (one["status"], one["exit_code"]) for one in home.workers()} == {
+        0: ("Stopped", None), 1: ("Failed", 5)}
 
 
 def test_output_printed_in_the_last_moment_is_shown(home):

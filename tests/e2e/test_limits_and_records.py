@@ -8,7 +8,8 @@ RESTARTS = ["--enable-job-restart=True", "--fault-tolerant-policy=OnFailure", "-
 
 def test_two_restarts_are_allowed_and_the_third_failure_ends_the_job(home):
     finished = home.run("--workers", 3, *RESTARTS, "--max-num-of-job-restart=2", "--", *WORKER,
-                        "--die-rank", 2, "--die-how", "exit3", "--die-message", "loss is not a number", "--die-always")
+                        "--die-rank", 2, "--die-how", "exit3", "--die-message", "loss is not a number", "--die-always",
+                        "--die-step", 2)
     assert finished.code == 3, finished
     state = home.get()
     assert (state["status"], state["restarts"], state["max_restarts"], state["round"]) == ("Failed", 2, 2, 2)
@@ -27,6 +28,14 @@ def test_two_restarts_are_allowed_and_the_third_failure_ends_the_job(home):
         assert record["rank"] == 2
         assert record["duration_ms"] > 0
     assert [record["round"] for record in records] == [0, 1]
+
+
+def test_a_restart_that_fails_before_it_is_ready_is_no_success(home):
+    """Rank 1 dies before rank 0 has printed anything: no round is ever ready."""
+    code = "import os, time\nif os.environ['RANK'] == '1': os._exit(3)\ntime.sleep(600)"
+    finished = home.run("--workers", 2, *RESTARTS, "--max-num-of-job-restart=2", "--", *python(code))
+    assert finished.code == 3, finished
+    assert [record["result"] for record in home.records()] == ["Failed", "Failed"]
 
 
 def test_no_restart_without_permission(home):
@@ -104,7 +113,7 @@ def test_a_taken_port_is_tried_again_in_place_and_is_no_restart(home, tmp_path):
     assert home.records() == []
     first, second = (tmp_path / "been-here").read_text().split()
     assert first != second
-    assert [decision["kind"] for decision in home.explain()].count("RetryStart") == 1
+    assert [decision["decision"] for decision in home.explain()].count("RetryStart") == 1
 
 
 def test_every_round_has_another_port_and_the_same_ranks(home, tmp_path):

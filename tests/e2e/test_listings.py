@@ -32,7 +32,7 @@ RECORDS = [{"restarts": int, "restart_time": TIMESTAMP, "node_name": str, "insta
             "duration_ms": NUMBER, "round": int, "rank": OPTIONAL_INT}]
 ROUNDS = [{"round": int, "start_time": TIMESTAMP, "end_time": TIMESTAMP, "result": str,
            "stages": [{"name": str, "start_time": TIMESTAMP, "duration_ms": NUMBER}]}]
-EXPLAIN = [{"kind": str, "summary": str, "reasons": [str]}]
+EXPLAIN = [{"decision": str, "summary": str, "reasons": [str]}]
 
 
 def run_with_a_restart(home):
@@ -57,8 +57,10 @@ def test_what_a_job_with_one_restart_says(home):
     state = home.get()
     assert state["master_pid"] is None, "it has left"
     assert [(one["role"], one["index"], one["status"], one["attempt"], one["exit_code"], one["signal"])
-            for one in state["instances"]] == [("worker", index, "Succeeded", 1, 0, None) for index in (0, 1)]
-    assert len({one["node"] for one in state["instances"]}) == 2
+            for one in home.workers()] == [("worker", index, "Succeeded", 1, 0, None) for index in (0, 1)]
+    assert len({one["node"] for one in home.workers()}) == 2
+    own, = [one for one in state["instances"] if one["role"] == "aimaster"]
+    assert own["name"] == f"{job['job_id']}-aimaster-0"
 
     record, = home.records()
     assert (record["error_code"], record["result"], record["round"], record["rank"]) == (137, "Restarted", 0, 1)
@@ -69,7 +71,7 @@ def test_what_a_job_with_one_restart_says(home):
     assert names[:4] == ["detect", "collect", "decide", "stop"]
     assert names[-2:] == ["start", "ready"]
     assert first["start_time"] <= first["end_time"] <= second["end_time"]
-    assert [decision["kind"] for decision in home.explain()].count("Restart") == 1
+    assert [decision["decision"] for decision in home.explain()].count("Restart") == 1
 
 
 def test_listings_for_people(home):

@@ -75,7 +75,7 @@ def test_a_segfault_whose_core_takes_seconds_is_the_root_cause_though_it_exits_l
     for core in cores:
         core.unlink()
     assert sizes and sizes[0] > MEGABYTES << 20, finished
-    states = {one["name"][-1]: one["exit_code"] for one in home.get()["instances"]}
+    states = {one["name"][-1]: one["exit_code"] for one in home.workers()}
     assert states["1"] == states["2"] == 1, "the peers failed while the core was being written"
     assert finished.code == 139, finished
 
@@ -124,7 +124,7 @@ def test_explain_tells_the_chain_from_rank_to_decision(home):
     assert told.code == 0, told
     for part in ("rank 1", "exit code 7", "the reactor is cold"):
         assert part in told.stdout, told
-    failing = [decision for decision in home.explain() if decision["kind"] == "Fail"]
+    failing = [decision for decision in home.explain() if decision["decision"] == "Fail"]
     assert len(failing) == 1 and len(failing[0]["reasons"]) >= 2
     assert re.search(r"not (allowed|retryable)", failing[0]["reasons"][-1])
 
@@ -132,4 +132,4 @@ def test_explain_tells_the_chain_from_rank_to_decision(home):
 def test_a_storm_of_failing_ranks_is_one_failure(home):
     finished = home.run("--workers", 40, "--stop-grace", 1, "--", *python("import os; os._exit(3)"))
     assert finished.code == 3, finished
-    assert len([one for one in home.explain() if one["kind"] == "Fail"]) == 1
+    assert len([one for one in home.explain() if one["decision"] == "Fail"]) == 1

@@ -18,13 +18,13 @@ def test_the_first_signal_stops_the_job_cleanly(home, number, code):
     assert running.wait(15).code == code
     state = home.get()
     assert state["status"] == "Stopped"
-    assert {one["status"] for one in state["instances"]} == {"Stopped"}
+    assert {one["status"] for one in home.workers()} == {"Stopped"}
     assert home.rank_processes() == {}
 
 
 def test_the_second_ctrl_c_does_not_wait_for_the_grace(home):
     running = home.start("run", "--stop-grace", 60, "--", *WORKER, "--steps", 600, "--ignore-sigterm")
-    home.wait_for_ranks(1)
+    home.wait_for_output(running, "starts at step")
     running.signal(signal.SIGINT)
     home.wait_for_status("Stopping")
     time.sleep(0.3)
@@ -72,8 +72,7 @@ def test_ctrl_c_in_attach_stops_the_job(home):
 @pytest.mark.parametrize("name", ["SIGUSR1", "SIGUSR2"])
 def test_user_signals_go_on_to_every_rank(home, name):
     running = home.start("run", "--workers", 2, "--tee", "all", "--", *WORKER, "--steps", 15)
-    home.wait_for_ranks(2)
-    wait_for(lambda: running.stdout.count("starts at step") == 2, "both ranks to listen")
+    home.wait_for_output(running, "starts at step", times=2)
     running.signal(getattr(signal, name))
     finished = running.wait()
     assert finished.code == 0, finished
@@ -94,7 +93,8 @@ def test_stop_waits_until_the_job_is_stopped(home):
 
 def test_stop_now_does_not_wait_for_the_grace(home):
     home.run("--detach", "--stop-grace", 60, "--", *WORKER, "--steps", 600, "--ignore-sigterm")
-    home.wait_for_ranks(1)
+    job = home.job()
+    wait_for(lambda: "starts at step" in home.call("logs", job).stdout, "the rank to ignore signals")
     began = time.monotonic()
     assert home.call("stop", "--now", home.job(), timeout=20).code == 0
     assert time.monotonic() - began < 15
