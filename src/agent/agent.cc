@@ -1,0 +1,297 @@
+#include "agent/agent.h"
+
+#include <signal.h>
+#include <unistd.h>
+
+#include <cstdio>
+#include <utility>
+
+#include "agent/clock.h"
+#include "agent/error_file.h"
+#include "agent/limits.h"
+#include "agent/log.h"
+#include "agent/small_file.h"
+
+namespace aimaster::agent {
+namespace {
+
+template <typename... Visitors>
+struct Overloaded : Visitors... {
+  using Visitors::operator()...;
+};
+
+std::string HostName() {
+  char name[256] = "";
+  ::gethostname(name, sizeof name - 1);
+  return SafeText(name);
+}
+
+std::string RandomId(uint64_t random) {
+  char text[20];
+  std::snprintf(text, sizeof text, "%016llx", static_cast<unsigned long long>(random));
+  return text;
+}
+
+}  // namespace
+
+std::string NodeDirectory(const AgentOptions& options) { return options.job_directory + "/nodes/" + options.node_name; }
+
+Agent::Agent(boost::asio::io_context& io, AgentOptions options, AgentFile file)
+    : io_(io),
+      options_(std::move(options)),
+      file_(std::move(file)),
+      conversation_(MakeIdentity(), file_.greatest_epoch),
+      ports_(io, [this] { return random_(); }),
+      logs_(io,
+            [this](AttemptKey key) {
+              v1::Report report;
+              v1::AttemptId& id = *report.mutable_attempt_ready()->mutable_id();
+              id.set_instance(key.instance);
+              id.set_attempt(key.attempt);
+              Report(std::move(report));
+            }),
+      attempts_(io, {NodeDirectory(options_), options_.log_root, options_.shim_path, file_.boot_id},
+                MakeAttemptCallbacks()),
+      core_dumps_(io, [this] { return attempts_.LiveRanks(); }),
+      link_(io, options_.job_directory, MakeLinkCallbacks()),
+      heartbeat_timer_(io),
+      first_heartbeats_timer_(io),
+      orphan_timer_(io),
+      collection_timer_(io),
+      goodbye_timer_(io) {}
+
+AgentIdentity Agent::MakeIdentity() {
+  return {.node = options_.node,
+          .node_name = options_.node_name,
+          .agent_id = RandomId(random_()),
+          .host_name = HostName(),
+          .boot_id = file_.boot_id,
+          .pid = file_.process.pid,
+          .address = options_.address};
+}
+
+Attempts::Callbacks Agent::MakeAttemptCallbacks() {
+  return {.report = [this](v1::Report report) { Report(std::move(report)); },
+          .on_rank_ended = [this](const AttemptLife& attempt, RankEnd& end) { OnRankEnded(attempt, end); },
+          .report_rank_end = [this](const AttemptLife& attempt, const RankEnd& end) { ReportRankEnd(attempt, end); },
+          .on_running = [this](const AttemptLife& attempt) { logs_.Add(attempt.claim(), false); },
+          .on_ended = [this](const AttemptLife& attempt) { OnEnded(attempt); }};
+}
+
+MasterLink::Callbacks Agent::MakeLinkCallbacks() {
+  return {.on_open =
+              [this](bool same_machine) {
+                conversation_.clock().SetShared(same_machine);
+                Perform(conversation_.OnOpen(attempts_.Live()));
+              },
+          .on_message = [this](std::string_view message) { Perform(conversation_.OnMessage(message, WallNow())); },
+          .on_close =
+              [this](const std::string&) {
+                if (conversation_.is_welcomed()) ArmOrphanTimer();
+                conversation_.OnClose();
+                first_heartbeats_timer_.Cancel();
+              }};
+}
+
+void Agent::Run() {
+  SaveFile();
+  logs_.SetMaxBytes(file_.log_max_bytes);
+  LogInfo("agent of " + options_.node_name + ", process " + std::to_string(file_.process.pid));
+  ArmOrphanTimer();
+  attempts_.AdoptAll();
+  link_.Start();
+  Beat();
+}
+
+void Agent::SaveFile() {
+  const Status saved = WriteSmallFile(NodeDirectory(options_) + "/agent.json", FormatAgentFile(file_));
+  if (!saved) LogError(saved.error().message);
+}
+
+// ---- the conversation ----
+
+void Agent::Perform(const Steps& steps) {
+  const Overloaded perform{[this](const Send& send) { link_.Send(send.message); },
+                           [this](const SaveEpoch& save) {
+                             file_.greatest_epoch = save.epoch;
+                             SaveFile();
+                           },
+                           [this](const Welcomed& welcomed) { OnWelcome(welcomed.job); },
+                           [this](const class Obey& obey) { Obey(obey.command); },
+                           [this](const Refuse& refusal) { OnRefused(refusal); },
+                           [this](const HangUp& hang_up) { link_.HangUp(hang_up.reason); },
+                           [this](const Note& note) { LogWarning(note.text); }};
+  for (const Step& step : steps) std::visit(perform, step);
+}
+
+void Agent::OnWelcome(const v1::JobConfig& job) {
+  LogInfo("welcomed by the master of epoch " + std::to_string(file_.greatest_epoch));
+  job_ = job;
+  link_.OnWelcome();
+  orphan_timer_.Cancel();
+  if (ending_ == Ending::kOrphaned) ending_ = Ending::kNone;
+  if (file_.orphan_timeout_ms != job.orphan_timeout_ms() || file_.log_max_bytes != job.log_max_bytes()) {
+    file_.orphan_timeout_ms = job.orphan_timeout_ms();
+    file_.log_max_bytes = job.log_max_bytes();
+    SaveFile();
+    logs_.SetMaxBytes(file_.log_max_bytes);
+  }
+  BeatSoon(kClockFirstHeartbeats);
+}
+
+void Agent::OnRefused(const Refuse& refusal) {
+  LogError("refused by the master: " + refusal.reason);
+  if (refusal.job_over) {
+    End(Ending::kJobOver, true);
+  } else {
+    Exit(kExitRefused);
+  }
+}
+
+void Agent::Beat() {
+  oom_kills_.Look(MonotonicNow());
+  if (link_.queued_bytes() < kHeartbeatQueueMaxBytes) Perform(conversation_.Heartbeat(Now(), logs_.activity()));
+  heartbeat_timer_.After(kHeartbeatInterval, [this] { Beat(); });
+}
+
+void Agent::BeatSoon(int times) {
+  Perform(conversation_.Heartbeat(Now(), logs_.activity()));
+  if (times > 1) first_heartbeats_timer_.After(kClockFirstInterval, [this, times] { BeatSoon(times - 1); });
+}
+
+void Agent::ArmOrphanTimer() {
+  const Duration timeout = file_.orphan_timeout_ms == 0 ? Duration(kOrphanTimeoutDefault)
+                                                        : Duration(std::chrono::milliseconds(file_.orphan_timeout_ms));
+  orphan_timer_.After(timeout, [this, timeout] {
+    LogError("no master for " + FormatDuration(timeout) +
+             ": stopping what runs here; a master that comes back to this " + "job finds the exits in " +
+             NodeDirectory(options_));
+    End(Ending::kOrphaned, false);
+  });
+}
+
+// ---- orders ----
+
+void Agent::Obey(const v1::Command& command) {
+  switch (command.body_case()) {
+    case v1::Command::kStartInstance:
+      if (ending_ == Ending::kNone) attempts_.Start(command.start_instance(), job_, command.epoch());
+      break;
+    case v1::Command::kStopInstance:
+      attempts_.Stop(command.stop_instance());
+      break;
+    case v1::Command::kSignalInstances:
+      SignalInstances(command.signal_instances().signal());
+      break;
+    case v1::Command::kReservePort:
+      ReservePort(command.reserve_port());
+      break;
+    case v1::Command::kCollectEvidence:
+      CollectEvidence(command.collect_evidence().collection());
+      break;
+    case v1::Command::kShutdown:
+      LogInfo("the job has ended");
+      End(Ending::kJobOver, true);
+      break;
+    case v1::Command::BODY_NOT_SET:
+      break;
+  }
+}
+
+void Agent::SignalInstances(int signal) {
+  if (signal != SIGUSR1 && signal != SIGUSR2) {
+    LogWarning("did not pass signal " + std::to_string(signal) + " on: only SIGUSR1 and SIGUSR2 are");
+    return;
+  }
+  attempts_.SignalAll(signal);
+}
+
+void Agent::ReservePort(const v1::ReservePort& order) {
+  v1::Report report;
+  if (const Result<uint16_t> port = ports_.Reserve(order.hold())) {
+    report.mutable_port_reserved()->set_reservation(order.reservation());
+    report.mutable_port_reserved()->set_port(*port);
+  } else {
+    LogWarning(port.error().message);
+    report.mutable_port_refused()->set_reservation(order.reservation());
+    report.mutable_port_refused()->set_reason(port.error().message);
+  }
+  Report(std::move(report));
+}
+
+void Agent::CollectEvidence(uint32_t collection) {
+  core_dumps_.Alert();
+  collections_.try_emplace(collection, MonotonicNow() + kEvidenceDrainMax);
+  AnswerCollections();
+}
+
+void Agent::AnswerCollections() {
+  const bool is_waiting = attempts_.DrainExits();
+  const Monotonic now = MonotonicNow();
+  for (auto entry = collections_.begin(); entry != collections_.end();) {
+    if (is_waiting && now < entry->second) {
+      ++entry;
+      continue;
+    }
+    v1::Report report;
+    report.mutable_evidence_collected()->set_collection(entry->first);
+    for (const uint32_t rank : core_dumps_.Look()) report.mutable_evidence_collected()->add_dumping_core(rank);
+    Report(std::move(report));
+    entry = collections_.erase(entry);
+  }
+  if (!collections_.empty()) collection_timer_.After(kPollFirst, [this] { AnswerCollections(); });
+}
+
+// ---- attempts ----
+
+void Agent::OnRankEnded(const AttemptLife& attempt, RankEnd& end) {
+  const bool well = end.exit && end.exit->code == 0;
+  logs_.RankEnded(attempt.key(), end.rank.local, well);
+  if (well) return;
+  end.dump_start_ns = core_dumps_.DumpStartNs(attempt.key(), end.rank.local);
+  if (end.exit && end.exit->signal == SIGKILL && !end.exit->stopped_by_us) {
+    end.out_of_memory = oom_kills_.Take(MonotonicNow());
+  }
+  core_dumps_.Alert();
+}
+
+void Agent::ReportRankEnd(const AttemptLife& attempt, const RankEnd& end) {
+  v1::Report report;
+  *report.mutable_rank_exited() =
+      MakeRankReport(attempt.directory(), attempt.claim(), end, conversation_.clock().Estimate(), matcher_);
+  Report(std::move(report));
+}
+
+void Agent::OnEnded(const AttemptLife& attempt) {
+  if (attempt.holds_master_port) ports_.Release();
+  logs_.Remove(attempt.key());
+  core_dumps_.Forget(attempt.key());
+  ExitWhenIdle();
+}
+
+// ---- the end ----
+
+void Agent::End(Ending ending, bool at_once) {
+  ending_ = ending;
+  attempts_.StopAll(at_once);
+  ExitWhenIdle();
+}
+
+void Agent::ExitWhenIdle() {
+  if (ending_ != Ending::kNone && attempts_.Live().empty()) Exit(0);
+}
+
+void Agent::Leave() {
+  LogInfo("leaving; what runs here goes on");
+  Exit(0);
+}
+
+void Agent::Exit(int code) {
+  if (std::exchange(is_exiting_, true)) return;
+  exit_code_ = code;
+  LogInfo("exiting with " + std::to_string(code));
+  link_.Close([this] { io_.stop(); });
+  goodbye_timer_.After(kGoodbyeMax, [this] { io_.stop(); });
+}
+
+}  // namespace aimaster::agent

@@ -1,0 +1,111 @@
+// Agent: one node's part of a job. It joins the conversation with the master, the attempts that live here, and the
+// watches over their logs, cores and ports; each of them knows nothing of the others. One thread, one loop.
+#pragma once
+
+#include <boost/asio/io_context.hpp>
+#include <cstdint>
+#include <map>
+#include <random>
+#include <string>
+
+#include "agent/agent_file.h"
+#include "agent/attempts.h"
+#include "agent/conversation.h"
+#include "agent/core_dump_watch.h"
+#include "agent/log_watch.h"
+#include "agent/master_link.h"
+#include "agent/oom_kills.h"
+#include "agent/port_holder.h"
+#include "agent/timer.h"
+#include "core/ids.h"
+#include "detect/pattern_matcher.h"
+
+namespace aimaster::agent {
+
+struct AgentOptions {
+  std::string job_directory;
+  uint32_t node = 0;
+  std::string node_name;
+  std::string address = "127.0.0.1";  // what other nodes reach this one by
+  std::string log_root;
+  std::string shim_path;
+};
+
+// Exit codes. From 64 to 78 a respawner lets it be (shim --supervise).
+inline constexpr int kExitUsage = 64;
+inline constexpr int kExitCannotServe = 73;  // the node's directory can't be used
+inline constexpr int kExitNodeTaken = 75;    // another agent serves this node
+inline constexpr int kExitRefused = 77;      // the master wants nothing of us
+
+std::string NodeDirectory(const AgentOptions& options);
+
+class Agent {
+ public:
+  // The node is locked; `file` is what the last agent of this node knew, with our own identity in it.
+  Agent(boost::asio::io_context& io, AgentOptions options, AgentFile file);
+
+  void Run();    // takes over what runs here and dials; then the io_context does the rest, until it is stopped
+  void Leave();  // SIGTERM: the ranks go on, the next agent finds them
+  void OnChild() { attempts_.ReapChildren(); }
+  int exit_code() const { return exit_code_; }
+
+ private:
+  // Why the agent ends once nothing runs here any more.
+  enum class Ending { kNone, kOrphaned, kJobOver };
+
+  AgentIdentity MakeIdentity();
+  Attempts::Callbacks MakeAttemptCallbacks();
+  MasterLink::Callbacks MakeLinkCallbacks();
+  void SaveFile();
+
+  // The conversation.
+  void Perform(const Steps& steps);
+  void OnWelcome(const v1::JobConfig& job);
+  void OnRefused(const Refuse& refusal);
+  void Report(v1::Report report) { Perform(conversation_.Say(std::move(report))); }
+  void Beat();
+  void BeatSoon(int times);
+  void ArmOrphanTimer();
+
+  // Orders.
+  void Obey(const v1::Command& command);
+  void SignalInstances(int signal);
+  void ReservePort(const v1::ReservePort& order);
+  void CollectEvidence(uint32_t collection);
+  void AnswerCollections();
+
+  // Attempts.
+  void OnRankEnded(const AttemptLife& attempt, RankEnd& end);
+  void ReportRankEnd(const AttemptLife& attempt, const RankEnd& end);
+  void OnEnded(const AttemptLife& attempt);
+
+  // The end.
+  void End(Ending ending, bool at_once);
+  void ExitWhenIdle();
+  void Exit(int code);
+
+  boost::asio::io_context& io_;
+  AgentOptions options_;
+  AgentFile file_;
+  std::mt19937_64 random_{std::random_device{}()};
+  PatternMatcher matcher_;
+  OomKills oom_kills_;
+  v1::JobConfig job_;
+  Conversation conversation_;
+  PortHolder ports_;
+  LogWatch logs_;
+  Attempts attempts_;
+  CoreDumpWatch core_dumps_;
+  MasterLink link_;
+  std::map<uint32_t, Monotonic> collections_;  // not yet answered, with the latest time to do so
+  Ending ending_ = Ending::kNone;
+  bool is_exiting_ = false;
+  int exit_code_ = 0;
+  Timer heartbeat_timer_;
+  Timer first_heartbeats_timer_;
+  Timer orphan_timer_;
+  Timer collection_timer_;
+  Timer goodbye_timer_;
+};
+
+}  // namespace aimaster::agent

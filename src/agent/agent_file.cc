@@ -1,0 +1,70 @@
+#include "agent/agent_file.h"
+
+#include <fcntl.h>
+#include <poll.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+#include <nlohmann/json.hpp>
+
+#include "agent/limits.h"
+
+namespace aimaster::agent {
+
+using nlohmann::json;
+
+std::string FormatAgentFile(const AgentFile& file) {
+  return json{{"pid", file.process.pid},
+              {"start_ticks", file.process.start_ticks},
+              {"boot_id", file.boot_id},
+              {"greatest_epoch", file.greatest_epoch},
+              {"orphan_timeout_ms", file.orphan_timeout_ms},
+              {"log_max_bytes", file.log_max_bytes}}
+             .dump() +
+         "\n";
+}
+
+std::optional<AgentFile> ParseAgentFile(std::string_view text) {
+  if (text.size() > kSmallFileMaxBytes) return std::nullopt;
+  const json object = json::parse(text, nullptr, false);
+  if (!object.is_object()) return std::nullopt;
+  bool good = true;
+  const auto number = [&](const char* name) -> uint64_t {
+    const auto found = object.find(name);
+    if (found != object.end() && found->is_number_unsigned()) return found->get<uint64_t>();
+    good = false;
+    return 0;
+  };
+  AgentFile file;
+  file.process = {static_cast<pid_t>(number("pid")), number("start_ticks")};
+  file.greatest_epoch = number("greatest_epoch");
+  file.orphan_timeout_ms = static_cast<uint32_t>(number("orphan_timeout_ms"));
+  file.log_max_bytes = number("log_max_bytes");
+  const auto boot_id = object.find("boot_id");
+  if (!good || boot_id == object.end() || !boot_id->is_string()) return std::nullopt;
+  file.boot_id = boot_id->get<std::string>();
+  return file;
+}
+
+Status LockNode(const std::string& node_directory, int patience_ms) {
+  constexpr int kRetryMs = 10;
+  const std::string path = node_directory + "/agent.lock";
+  // Never closed: closing any descriptor of the file would give the lock up.
+  const int fd = ::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+  if (fd < 0) return Fail(ErrorKind::kEnvironment, "cannot open " + path + ": " + std::strerror(errno));
+  struct flock lock{};
+  lock.l_type = F_WRLCK;
+  lock.l_whence = SEEK_SET;
+  for (int waited = 0; ::fcntl(fd, F_SETLK, &lock) != 0; waited += kRetryMs) {
+    if (errno != EACCES && errno != EAGAIN && errno != EINTR) {
+      return Fail(ErrorKind::kEnvironment, "cannot lock " + path + ": " + std::strerror(errno));
+    }
+    if (waited >= patience_ms)
+      return Fail(ErrorKind::kFenced, "another agent serves this node: " + path + " is locked");
+    ::poll(nullptr, 0, kRetryMs);
+  }
+  return {};
+}
+
+}  // namespace aimaster::agent

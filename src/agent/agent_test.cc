@@ -1,0 +1,593 @@
+// The agent with real shims and real ranks, against a master in the test's hands.
+#include <gtest/gtest.h>
+#include <netinet/in.h>
+#include <signal.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "agent/agent.h"
+#include "agent/agent_test_support.h"
+#include "agent/limits.h"
+
+namespace aimaster::agent {
+namespace {
+
+using enum v1::Report::BodyCase;
+
+// ---- one attempt ----
+
+TEST_F(AgentTest, ARankThatExitsIsReportedWithItsCodeAndItsWords) {
+  Script("echo hello; echo 'something broke' >&2; exit 7");
+  StartBoth();
+  ASSERT_TRUE(master->Until([&] { return !master->hellos.empty(); }));
+  OrderStart();
+  ASSERT_TRUE(Await(kAttemptEnded));
+  EXPECT_TRUE(Has(kAttemptReady));
+  EXPECT_EQ(Exit().code(), 7);
+  EXPECT_EQ(Exit().last_error_line(), "something broke");
+  EXPECT_FALSE(Exit().stopped_by_us());
+  EXPECT_GT(Exit().exit_time_ns(), 0);
+  EXPECT_EQ(Exit().clock_uncertainty_ns(), 0);  // this very machine
+  EXPECT_EQ(End().lost_reason(), "");
+  EXPECT_EQ(master->Count(kRankExited), 1u);
+}
+
+TEST_F(AgentTest, ASignalIsReportedAsASignal) {
+  Script("ulimit -c 0; kill -SEGV $$");
+  StartBoth();
+  ASSERT_TRUE(master->Until([&] { return !master->hellos.empty(); }));
+  OrderStart();
+  ASSERT_TRUE(Await(kAttemptEnded));
+  EXPECT_EQ(Exit().signal(), SIGSEGV);
+  EXPECT_FALSE(Exit().out_of_memory());
+}
+
+TEST_F(AgentTest, SilentRanksThatSucceedMakeTheAttemptReady) {
+  Script("exit 0");
+  StartBoth();
+  ASSERT_TRUE(master->Until([&] { return !master->hellos.empty(); }));
+  OrderStart(0, 3);
+  ASSERT_TRUE(Await(kAttemptEnded));
+  EXPECT_TRUE(Has(kAttemptReady));
+  EXPECT_EQ(master->Count(kRankExited), 3u);
+  EXPECT_EQ(Exit().code(), 0);
+}
+
+TEST_F(AgentTest, NotReadyUntilTheLastRankHasPrinted) {
+  Script("if [ $RANK = 1 ]; then while [ ! -e $JOB/go ]; do sleep 0.01; done; fi; echo up; exec sleep $0");
+  StartBoth();
+  ASSERT_TRUE(master->Until([&] { return !master->hellos.empty(); }));
+  OrderStart(0, 2);
+  ASSERT_TRUE(Await(kAttemptStarted));
+  ASSERT_TRUE(master->Until([&] { return master->last_heartbeat.log_bytes() > 0; }));
+  EXPECT_FALSE(Has(kAttemptReady));
+  ASSERT_TRUE(WriteSmallFile(job_directory + "/go", ""));
+  EXPECT_TRUE(Await(kAttemptReady));
+}
+
+TEST_F(AgentTest, TheErrorFileIsRead) {
+  Script(R"(echo '{"message":{"message":"ValueError: no","extraInfo":{"timestamp":"1700000000"}}}' )"
+         "> $TORCHELASTIC_ERROR_FILE; exit 1");
+  StartBoth();
+  ASSERT_TRUE(master->Until([&] { return !master->hellos.empty(); }));
+  OrderStart();
+  ASSERT_TRUE(Await(kRankExited));
+  EXPECT_EQ(Exit().error_file_message(), "ValueError: no");
+  EXPECT_EQ(Exit().error_file_time_ns(), 1'700'000'000'000'000'000);
+}
+
+TEST_F(AgentTest, AProgramThatIsNotThereIsAnExecError) {
+  job.clear_command();
+  job.add_command("/nowhere/" + word);
+  StartBoth();
+  ASSERT_TRUE(master->Until([&] { return !master->hellos.empty(); }));
+  OrderStart();
+  ASSERT_TRUE(Await(kAttemptEnded));
+  EXPECT_EQ(Exit().code(), 127);
+  EXPECT_NE(Exit().exec_error(), "");
+}
+
+TEST_F(AgentTest, TwoStartsAreOne) {
+  Script("echo $$ >> $JOB/pids; exec sleep $0");
+  StartBoth();
+  ASSERT_TRUE(master->Until([&] { return !master->hellos.empty(); }));
+  for (int i = 0; i < 5; ++i) OrderStart();
+  ASSERT_TRUE(Await(kAttemptStarted));
+  OrderStart();
+  OrderStop();
+  ASSERT_TRUE(Await(kAttemptEnded));
+  const auto pids = ReadSmallFile(job_directory + "/pids", 1000);
+  ASSERT_TRUE(pids);
+  EXPECT_EQ(std::count(pids->begin(), pids->end(), '\n'), 1);
+}
+
+TEST_F(AgentTest, TheEnvironmentIsTheJobsAndTheRanksAndMarked) {
+  Script("env > $JOB/env.new; mv $JOB/env.new $JOB/env");
+  (*job.mutable_environment())["RANK"] = "overridden";
+  StartBoth();
+  ASSERT_TRUE(master->Until([&] { return !master->hellos.empty(); }));
+  OrderStart();
+  ASSERT_TRUE(Await(kAttemptEnded));
+  const std::string environment = "\n" + ReadSmallFile(job_directory + "/env", 100'000).value_or("");
+  for (const char* line : {"\nRANK=0\n", "\nAIMASTER_ATTEMPT=0\n", "\nAIMASTER_JOB_ID=dlcagenttest0000\n",
+                           "\nAIMASTER_INSTANCE=dlcagenttest0000-worker-0\n"}) {
+    EXPECT_NE(environment.find(line), std::string::npos) << line << environment;
+  }
+  EXPECT_EQ(environment.find("AIMASTER_BIN"), std::string::npos) << "something of ours was inherited";
+}
+
+// ---- stopping ----
+
+TEST_F(AgentTest, AStopEndsTheRank) {
+  Script("echo up; exec sleep $0");
+  StartBoth();
+  ASSERT_TRUE(master->Until([&] { return !master->hellos.empty(); }));
+  OrderStart();
+  ASSERT_TRUE(Await(kAttemptReady));
+  OrderStop();
+  OrderStop();
+  ASSERT_TRUE(Await(kAttemptEnded));
+  EXPECT_EQ(Exit().signal(), SIGTERM);
+  EXPECT_TRUE(Exit().stopped_by_us());
+  EXPECT_EQ(End().lost_reason(), "");
+  EXPECT_TRUE(FindProcesses(word).empty());
+}
+
+TEST_F(AgentTest, AStopAtOnceDoesNotWaitForTheStubborn) {
+  job.set_stop_grace_ms(600'000);
+  Script("trap '' TERM; echo up; while :; do sleep 0.05; done");
+  StartBoth();
+  ASSERT_TRUE(master->Until([&] { return !master->hellos.empty(); }));
+  OrderStart();
+  ASSERT_TRUE(Await(kAttemptReady));
+  OrderStop();
+  OrderStop(0, true);
+  ASSERT_TRUE(Await(kAttemptEnded));
+  EXPECT_EQ(Exit().signal(), SIGKILL);
+  EXPECT_TRUE(Exit().stopped_by_us());
+}
+
+TEST_F(AgentTest, AStopThatOvertakesItsStartPreventsIt) {
+  Script("touch $JOB/ran; exec sleep $0");
+  StartBoth();
+  ASSERT_TRUE(master->Until([&] { return !master->hellos.empty(); }));
+  OrderStop();
+  ASSERT_TRUE(Await(kAttemptEnded));
+  master->reports.clear();
+  OrderStart();
+  ASSERT_TRUE(Await(kAttemptEnded));
+  EXPECT_FALSE(Has(kAttemptStarted));
+  KillAgent(SIGKILL);
+  master->reports.clear();
+  StartAgent();
+  ASSERT_TRUE(Await(kAttemptEnded)) << "the next agent knows it too";
+  OrderStart();
+  OrderStart(1);
+  ASSERT_TRUE(Await(kAttemptStarted, 1)) << "it is no obstacle to the next attempt";
+  EXPECT_FALSE(Has(kAttemptStarted, 0));
+}
+
+TEST_F(AgentTest, AStopInTheVeryMomentOfTheStartLosesNothing) {
+  Script("exec sleep $0");
+  StartBoth();
+  ASSERT_TRUE(master->Until([&] { return !master->hellos.empty(); }));
+  for (uint32_t attempt = 0; attempt < 10; ++attempt) {
+    OrderStart(attempt);
+    OrderStop(attempt);
+    ASSERT_TRUE(Await(kAttemptEnded, attempt));
+    EXPECT_EQ(End(attempt).lost_reason(), "");
+    EXPECT_TRUE(FindProcesses(word).empty());
+  }
+}
+
+TEST_F(AgentTest, OnlyUserSignalsArePassedOn) {
+  Script("trap 'touch $JOB/usr1' USR1; touch $JOB/up; while :; do sleep 0.01; done");
+  StartBoth();
+  ASSERT_TRUE(master->Until([&] { return !master->hellos.empty(); }));
+  OrderStart();
+  ASSERT_TRUE(AwaitFile(job_directory + "/up"));
+  v1::Command command;
+  command.mutable_signal_instances()->set_signal(SIGKILL);
+  master->Order(command);
+  command.mutable_signal_instances()->set_signal(SIGUSR1);
+  master->Order(command);
+  EXPECT_TRUE(AwaitFile(job_directory + "/usr1"));
+  EXPECT_FALSE(Has(kRankExited));
+}
+
+// ---- the agent dies ----
+
+TEST_F(AgentTest, AKilledAgentIsFollowedByOneThatTakesOver) {
+  Script("echo up; while [ ! -e $JOB/go ]; do sleep 0.01; done; echo 'bad end' >&2; exit 7");
+  StartBoth();
+  ASSERT_TRUE(master->Until([&] { return !master->hellos.empty(); }));
+  OrderStart();
+  ASSERT_TRUE(Await(kAttemptReady));
+  const pid_t rank = RankPid(), shim = ShimPid();
+  KillAgent(SIGKILL);
+  master->reports.clear();
+  StartAgent();
+  ASSERT_TRUE(Await(kAttemptReady));
+  EXPECT_EQ(RankPid(), rank);
+  EXPECT_EQ(ShimPid(), shim);
+  ASSERT_EQ(master->hellos.back().live_size(), 1);
+  ASSERT_TRUE(WriteSmallFile(job_directory + "/go", ""));
+  ASSERT_TRUE(Await(kAttemptEnded));
+  EXPECT_EQ(Exit().code(), 7);
+  EXPECT_EQ(Exit().last_error_line(), "bad end");
+  EXPECT_EQ(End().lost_reason(), "");
+}
+
+TEST_F(AgentTest, WhatHappensWithoutAnAgentIsToldByTheNext) {
+  Script("echo up; while [ ! -e $JOB/go ]; do sleep 0.01; done; exit 9");
+  StartBoth();
+  ASSERT_TRUE(master->Until([&] { return !master->hellos.empty(); }));
+  OrderStart();
+  ASSERT_TRUE(Await(kAttemptStarted));
+  KillAgent(SIGKILL);
+  master->reports.clear();
+  ASSERT_TRUE(WriteSmallFile(job_directory + "/go", ""));
+  ASSERT_TRUE(AwaitFile(Directory().File("ended.json")));
+  StartAgent();
+  ASSERT_TRUE(Await(kAttemptEnded));
+  EXPECT_EQ(Exit().code(), 9);
+  EXPECT_TRUE(Has(kAttemptStarted));
+  OrderStart();  // comes again since its effect was not known
+  KillAgent(SIGTERM);
+  EXPECT_TRUE(FindProcesses(word).empty());
+}
+
+TEST_F(AgentTest, AnAgentThatLeavesLeavesTheRanksAlone) {
+  Script("echo up; exec sleep $0");
+  StartBoth();
+  ASSERT_TRUE(master->Until([&] { return !master->hellos.empty(); }));
+  OrderStart();
+  ASSERT_TRUE(Await(kAttemptReady));
+  ::kill(agent, SIGTERM);
+  EXPECT_EQ(WaitForAgent(), 0);
+  EXPECT_FALSE(FindProcesses(word).empty());
+  StartAgent();
+  ASSERT_TRUE(master->Until([&] { return master->hellos.size() == 2; }));
+  EXPECT_EQ(master->hellos.back().live_size(), 1);
+}
+
+TEST_F(AgentTest, OneNodeHasOneAgent) {
+  StartBoth();
+  ASSERT_TRUE(master->Until([&] { return !master->hellos.empty(); }));
+  const pid_t first = std::exchange(agent, 0);
+  StartAgent();
+  EXPECT_EQ(WaitForAgent(), kExitNodeTaken);
+  agent = first;
+}
+
+// ---- the shim dies ----
+
+TEST_F(AgentTest, WhatALostShimLeftIsSweptHoweverItHides) {
+  // A grandchild in a session of its own, one without any of our variables, and one that is both and a daemon.
+  Script(
+      "setsid sleep $0 & env -i /bin/sleep $0 & (env -i /usr/bin/setsid /bin/sleep $0 &) ; sleep 0.1; echo up; wait");
+  StartBoth();
+  ASSERT_TRUE(master->Until([&] { return !master->hellos.empty(); }));
+  OrderStart();
+  ASSERT_TRUE(Await(kAttemptReady));
+  ASSERT_TRUE(AwaitFile(Directory().File("descendants")));
+  ASSERT_GE(FindProcesses(word).size(), 4u);
+  ::kill(ShimPid(), SIGKILL);
+  ASSERT_TRUE(Await(kAttemptEnded));
+  EXPECT_TRUE(FindProcesses(word).empty());
+  EXPECT_NE(Exit().lost_reason(), "");
+  EXPECT_EQ(End().lost_reason(), "its shim was killed by signal 9");
+  master->reports.clear();
+  OrderStart();
+  ASSERT_TRUE(Await(kAttemptEnded)) << "it is never started again";
+  EXPECT_TRUE(FindProcesses(word).empty());
+}
+
+TEST_F(AgentTest, AShimThatDiedTogetherWithItsAgentIsFoundLost) {
+  Script("echo up; exec sleep $0");
+  StartBoth();
+  ASSERT_TRUE(master->Until([&] { return !master->hellos.empty(); }));
+  OrderStart();
+  ASSERT_TRUE(Await(kAttemptReady));
+  const pid_t shim = ShimPid();
+  KillAgent(SIGKILL);
+  ::kill(shim, SIGKILL);
+  master->reports.clear();
+  StartAgent();
+  ASSERT_TRUE(Await(kAttemptEnded));
+  EXPECT_NE(Exit().lost_reason(), "");
+  EXPECT_NE(End().lost_reason(), "");
+  EXPECT_TRUE(FindProcesses(word).empty());
+  KillAgent(SIGKILL);
+  master->reports.clear();
+  StartAgent();
+  ASSERT_TRUE(Await(kAttemptEnded));
+  EXPECT_NE(Exit().lost_reason(), "") << "a third agent says the same";
+}
+
+TEST_F(AgentTest, AClaimWhoseShimWasNeverSeenIsNotStartedLater) {
+  Script("touch $JOB/ran; exec sleep $0");
+  Claim claim{.key = {0, 0},
+              .job_id = kJobId,
+              .instance_name = std::string(kJobId) + "-worker-0",
+              .boot_id = ReadBootId(),
+              .log_directory = Directory().path(),
+              .ranks = {{0, 0}}};
+  ASSERT_TRUE(MakeDirectories(Directory().path()));
+  ASSERT_TRUE(WriteSmallFile(Directory().File("claim.json"), FormatClaim(claim)));
+  StartBoth();
+  ASSERT_TRUE(Await(kAttemptEnded));
+  EXPECT_NE(Exit().lost_reason(), "");
+  EXPECT_TRUE(Directory().HasTombstone());
+  OrderStart();
+  OrderStart(1);
+  ASSERT_TRUE(Await(kAttemptStarted, 1));
+  EXPECT_FALSE(Has(kAttemptStarted, 0));
+}
+
+TEST_F(AgentTest, AfterARestartOfTheMachineNothingIsSwept) {
+  Claim claim{.key = {0, 0},
+              .job_id = kJobId,
+              .instance_name = std::string(kJobId) + "-worker-0",
+              .boot_id = "another boot",
+              .log_directory = Directory().path(),
+              .ranks = {{0, 0}, {1, 1}}};
+  ASSERT_TRUE(MakeDirectories(Directory().path()));
+  ASSERT_TRUE(WriteSmallFile(Directory().File("claim.json"), FormatClaim(claim)));
+  ASSERT_TRUE(WriteSmallFile(Directory().File("rank1.exit.json"), R"({"code":3,"signal":null,"time_ns":5})"));
+  Script("true");
+  StartBoth();
+  ASSERT_TRUE(Await(kAttemptEnded));
+  EXPECT_EQ(End().lost_reason(), "the node was restarted");
+  ASSERT_EQ(master->Count(kRankExited), 2u);
+  EXPECT_EQ(master->reports[0].rank_exited().code(), 3);
+  EXPECT_EQ(master->reports[1].rank_exited().lost_reason(), "the node was restarted");
+}
+
+// ---- the master goes and comes ----
+
+TEST_F(AgentTest, ANewMasterHearsWhatTheOldOneDidNotAcknowledge) {
+  Script("exit 7");
+  StartBoth();
+  ASSERT_TRUE(master->Until([&] { return !master->hellos.empty(); }));
+  master->acknowledges = false;
+  OrderStart();
+  ASSERT_TRUE(Await(kAttemptEnded));
+  master.reset();
+  StartMaster(2);
+  ASSERT_TRUE(Await(kAttemptEnded));
+  EXPECT_TRUE(Has(kAttemptStarted));
+  EXPECT_EQ(Exit().code(), 7);
+  EXPECT_EQ(master->hellos[0].first_unacknowledged(), 1u);
+  EXPECT_EQ(master->hellos[0].greatest_epoch(), 1u);
+}
+
+TEST_F(AgentTest, ABrokenConnectionIsMadeAgain) {
+  StartBoth();
+  for (size_t i = 1; i <= 3; ++i) {
+    ASSERT_TRUE(master->Until([&] { return master->hellos.size() == i && master->heartbeats >= i; }));
+    master->HangUp();
+  }
+  EXPECT_TRUE(master->Until([&] { return master->hellos.size() == 4; }));
+}
+
+TEST_F(AgentTest, AMasterOfThePastIsNotObeyed) {
+  Script("exit 7");
+  StartMaster(5);
+  StartAgent();
+  ASSERT_TRUE(master->Until([&] { return master->heartbeats > 0; }));
+  master.reset();
+  StartMaster(4);
+  ASSERT_TRUE(master->Until([&] { return master->hellos.size() >= 2; })) << "it asks again, to be welcomed by another";
+  EXPECT_EQ(master->heartbeats, 0u);
+  OrderStart();
+  master.reset();
+  KillAgent(SIGKILL);
+  StartMaster(4);
+  StartAgent();  // the next agent has not forgotten
+  ASSERT_TRUE(master->Until([&] { return master->hellos.size() >= 2; }));
+  EXPECT_EQ(master->hellos[0].greatest_epoch(), 5u);
+  EXPECT_EQ(master->heartbeats, 0u);
+  master.reset();
+  StartMaster(6);
+  ASSERT_TRUE(master->Until([&] { return master->heartbeats > 0; }));
+  EXPECT_FALSE(FileExists(Directory().path()));
+}
+
+TEST_F(AgentTest, OrdersOfAnOlderEpochAreIgnored) {
+  Script("exit 7");
+  StartMaster(5);
+  StartAgent();
+  ASSERT_TRUE(master->Until([&] { return master->heartbeats > 0; }));
+  v1::Command old;
+  old.set_epoch(4);
+  old.mutable_reserve_port()->set_reservation(1);
+  master->Order(old);
+  old.set_epoch(5);
+  old.mutable_reserve_port()->set_reservation(2);
+  master->Order(old);
+  ASSERT_TRUE(Await(kPortReserved));
+  EXPECT_EQ(Find(kPortReserved).port_reserved().reservation(), 2u);
+}
+
+TEST_F(AgentTest, OrphansAreStoppedCleanly) {
+  job.set_orphan_timeout_ms(300);
+  Script("trap 'touch $JOB/terminated; exit 0' TERM; echo up; while :; do sleep 0.01; done");
+  StartBoth();
+  ASSERT_TRUE(master->Until([&] { return !master->hellos.empty(); }));
+  OrderStart();
+  ASSERT_TRUE(Await(kAttemptReady));
+  master.reset();
+  EXPECT_EQ(WaitForAgent(), 0);
+  EXPECT_TRUE(FileExists(job_directory + "/terminated"));
+  EXPECT_TRUE(FindProcesses(word).empty());
+  EXPECT_TRUE(Directory().ReadRankExit(0)) << "for a master that is resumed";
+}
+
+TEST_F(AgentTest, ALonelyAgentWithoutAnythingToDoEndsToo) {
+  job.set_orphan_timeout_ms(200);
+  StartBoth();
+  ASSERT_TRUE(master->Until([&] { return master->heartbeats > 0; }));
+  master.reset();
+  EXPECT_EQ(WaitForAgent(), 0);
+}
+
+TEST_F(AgentTest, WhoIsRefusedBecauseTheJobIsOverStopsWhatRuns) {
+  Script("echo up; exec sleep $0");
+  StartBoth();
+  ASSERT_TRUE(master->Until([&] { return !master->hellos.empty(); }));
+  OrderStart();
+  ASSERT_TRUE(Await(kAttemptReady));
+  master->refuses_as_over = true;
+  master->HangUp();
+  EXPECT_EQ(WaitForAgent(), 0);
+  EXPECT_TRUE(FindProcesses(word).empty());
+}
+
+TEST_F(AgentTest, AShutdownStopsWhatStillRuns) {
+  Script("trap '' TERM; echo up; while :; do sleep 0.05; done");
+  StartBoth();
+  ASSERT_TRUE(master->Until([&] { return !master->hellos.empty(); }));
+  OrderStart();
+  ASSERT_TRUE(Await(kAttemptReady));
+  v1::Command shutdown;
+  shutdown.mutable_shutdown();
+  master->Order(shutdown);
+  EXPECT_EQ(WaitForAgent(), 0);
+  EXPECT_TRUE(FindProcesses(word).empty());
+}
+
+TEST_F(AgentTest, NonsenseFromTheMasterIsIgnored) {
+  Script("exit 7");
+  StartBoth();
+  ASSERT_TRUE(master->Until([&] { return master->heartbeats > 0; }));
+  v1::Command bad;
+  bad.mutable_start_instance()->set_instance_name("../../escaped");
+  bad.mutable_start_instance()->add_ranks();
+  master->Order(bad);
+  master->Order(v1::Command());
+  OrderStart();
+  ASSERT_TRUE(Await(kAttemptEnded));
+  EXPECT_EQ(Exit().code(), 7);
+  EXPECT_FALSE(FileExists(job_directory + "/escaped"));
+}
+
+// ---- ports, evidence, logs ----
+
+TEST_F(AgentTest, AHeldPortIsRankZerosAlone) {
+  StartBoth();
+  ASSERT_TRUE(master->Until([&] { return master->heartbeats > 0; }));
+  v1::Command command;
+  command.mutable_reserve_port()->set_reservation(1);
+  command.mutable_reserve_port()->set_hold(true);
+  master->Order(command);
+  ASSERT_TRUE(Await(kPortReserved));
+  const auto port = static_cast<uint16_t>(Find(kPortReserved).port_reserved().port());
+  const auto bind_to = [port](bool reuse) {
+    const int fd = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    const int on = reuse ? 1 : 0;
+    ::setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
+    sockaddr_in address{};
+    address.sin_family = AF_INET;
+    address.sin_port = htons(port);
+    const bool bound =
+        ::bind(fd, reinterpret_cast<sockaddr*>(&address), sizeof address) == 0 && (!reuse || ::listen(fd, 1) == 0);
+    ::close(fd);
+    return bound;
+  };
+  EXPECT_FALSE(bind_to(false)) << "a stranger got it";
+  EXPECT_TRUE(bind_to(true)) << "rank 0 did not get it";
+}
+
+TEST_F(AgentTest, EvidenceComesAfterTheExitsThatHadHappened) {
+  Script("while [ ! -e $JOB/go ]; do sleep 0.01; done; exit 1");
+  StartBoth();
+  ASSERT_TRUE(master->Until([&] { return !master->hellos.empty(); }));
+  OrderStart(0, 4);
+  ASSERT_TRUE(Await(kAttemptStarted));
+  ASSERT_TRUE(WriteSmallFile(job_directory + "/go", ""));
+  // A child of this test may be dead before the agent has looked; so all four are, here.
+  ASSERT_TRUE(master->Until([&] { return FindProcesses(word).empty(); }));
+  v1::Command command;
+  command.mutable_collect_evidence()->set_collection(3);
+  master->Order(command);
+  ASSERT_TRUE(Await(kEvidenceCollected));
+  size_t exits_before = 0;
+  for (const v1::Report& report : master->reports) {
+    if (report.has_evidence_collected()) break;
+    exits_before += report.has_rank_exited();
+  }
+  EXPECT_EQ(exits_before, 4u);
+}
+
+TEST_F(AgentTest, ARankThatIsWritingItsCoreIsSeen) {
+  rlimit limit{};
+  ::getrlimit(RLIMIT_CORE, &limit);
+  if (limit.rlim_max == 0) GTEST_SKIP() << "no core files here: the hard limit of their size is 0";
+  Script(
+      "ulimit -c unlimited; exec python3 -c \"import os,sys; b=bytearray(b'x')*(600<<20); "
+      "print('up',flush=True); sys.stdin.read(); os.abort()\" $0");
+  StartBoth();
+  ASSERT_TRUE(master->Until([&] { return !master->hellos.empty(); }));
+  OrderStart();
+  ASSERT_TRUE(Await(kAttemptReady));
+  // Asks again after each answer until it is over.
+  uint32_t asked = 0;
+  ASSERT_TRUE(master->Until([&] {
+    if (master->Count(kEvidenceCollected) == asked) {
+      v1::Command command;
+      command.mutable_collect_evidence()->set_collection(++asked);
+      master->Order(command);
+    }
+    return Has(kRankExited);
+  }));
+  EXPECT_EQ(Exit().signal(), SIGABRT);
+  if (!Exit().core_dumped()) GTEST_SKIP() << "the system wrote no core file";
+  EXPECT_GT(Exit().dump_start_ns(), 0);
+  EXPECT_LE(Exit().dump_start_ns(), Exit().exit_time_ns());
+  bool was_named = false;
+  for (const v1::Report& report : master->reports) {
+    was_named = was_named || report.evidence_collected().dumping_core_size() == 1;
+  }
+  EXPECT_TRUE(was_named);
+}
+
+TEST_F(AgentTest, AGigabyteOfOutputStaysWithinItsBound) {
+  job.set_log_max_bytes(64 << 20);
+  Script("head -c 1000000000 /dev/zero; echo; echo the end; exit 3");
+  StartBoth();
+  ASSERT_TRUE(master->Until([&] { return !master->hellos.empty(); }));
+  OrderStart();
+  ASSERT_TRUE(Await(kAttemptEnded));
+  EXPECT_EQ(Exit().code(), 3);
+  EXPECT_EQ(Exit().last_error_line(), "the end");
+  struct stat status{};
+  const std::string path = Directory().RankFile(0, ".out");
+  EXPECT_TRUE(master->Until([&] {
+    return ::stat(path.c_str(), &status) == 0 && static_cast<uint64_t>(status.st_blocks) * 512 <= 64u << 20;
+  }));
+  EXPECT_EQ(status.st_size, 1'000'000'009);
+}
+
+TEST_F(AgentTest, OutputGoesToTheJobsLogDirectoryWhenItHasOne) {
+  job.set_log_directory(job_directory + "/logs");
+  Script("echo hello");
+  StartBoth();
+  ASSERT_TRUE(master->Until([&] { return !master->hellos.empty(); }));
+  OrderStart();
+  ASSERT_TRUE(Await(kAttemptEnded));
+  const std::string path = job_directory + "/logs/" + kJobId + "-worker-0/0/rank0.out";
+  EXPECT_EQ(ReadSmallFile(path, 100), "hello\n");
+  EXPECT_EQ(Directory().ReadClaim()->log_directory, job_directory + "/logs/" + kJobId + "-worker-0/0");
+}
+
+TEST_F(AgentTest, AWrongCommandLineIsSaidAndNotTriedAgain) {
+  StartMaster();
+  StartAgent({"--bogus"});
+  EXPECT_EQ(WaitForAgent(), kExitUsage);
+}
+
+}  // namespace
+}  // namespace aimaster::agent

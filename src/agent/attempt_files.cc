@@ -1,0 +1,239 @@
+#include "agent/attempt_files.h"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <charconv>
+#include <nlohmann/json.hpp>
+
+#include "agent/error_file.h"
+#include "agent/limits.h"
+#include "agent/small_file.h"
+#include "shim/launch_format.h"
+
+namespace aimaster::agent {
+namespace {
+
+using nlohmann::json;
+
+// Reads members of one JSON object; remembers whether any was missing or of another type.
+class Members {
+ public:
+  explicit Members(const json& object) : object_(object), good_(object.is_object()) {}
+
+  template <typename Number>
+  Number Int(const char* name) {
+    const json* value = Find(name);
+    if (value == nullptr || !value->is_number_integer()) return Bad<Number>();
+    const bool is_negative = !value->is_number_unsigned() && value->get<int64_t>() < 0;
+    if (is_negative ? !std::in_range<Number>(value->get<int64_t>()) : !std::in_range<Number>(value->get<uint64_t>())) {
+      return Bad<Number>();
+    }
+    return is_negative ? static_cast<Number>(value->get<int64_t>()) : static_cast<Number>(value->get<uint64_t>());
+  }
+  std::string Text(const char* name) {
+    const json* value = Find(name);
+    return value != nullptr && value->is_string() ? value->get<std::string>() : Bad<std::string>();
+  }
+  bool Bool(const char* name) {
+    const json* value = Find(name);
+    return value != nullptr && value->is_boolean() ? value->get<bool>() : Bad<bool>();
+  }
+  const json& Array(const char* name) {
+    static const json empty = json::array();
+    const json* value = Find(name);
+    if (value != nullptr && value->is_array() && value->size() <= kRanksPerInstanceMax) return *value;
+    good_ = false;
+    return empty;
+  }
+  const json& Object(const char* name) {
+    static const json none;
+    const json* value = Find(name);
+    return value != nullptr ? *value : none;
+  }
+  bool Has(const char* name) const {
+    const json* value = Find(name);
+    return value != nullptr && !value->is_null();
+  }
+  bool good() const { return good_; }
+
+ private:
+  const json* Find(const char* name) const {
+    if (!object_.is_object()) return nullptr;
+    const auto found = object_.find(name);
+    return found == object_.end() ? nullptr : &*found;
+  }
+  template <typename T>
+  T Bad() {
+    good_ = false;
+    return T{};
+  }
+
+  const json& object_;
+  bool good_;
+};
+
+json Parse(std::string_view text) {
+  if (text.size() > kSmallFileMaxBytes) return {};
+  return json::parse(text, nullptr, false);
+}
+
+std::string Format(const json& object) { return object.dump(-1, ' ', false, json::error_handler_t::replace) + "\n"; }
+
+std::optional<ProcessIdentity> ParseProcess(const json& object) {
+  Members members(object);
+  const ProcessIdentity process{members.Int<pid_t>("pid"), members.Int<uint64_t>("start_ticks")};
+  return members.good() ? std::optional(process) : std::nullopt;
+}
+
+template <typename Parser>
+auto Read(const std::string& path, Parser parser) -> decltype(parser(std::string_view())) {
+  const auto text = ReadSmallFile(path, kSmallFileMaxBytes);
+  if (!text) return std::nullopt;
+  return parser(*text);
+}
+
+}  // namespace
+
+std::string FormatClaim(const Claim& claim) {
+  json ranks = json::array();
+  for (const ClaimedRank& rank : claim.ranks) ranks.push_back({{"rank", rank.rank}, {"local", rank.local}});
+  return Format({{"job", claim.job_id},
+                 {"instance", claim.instance_name},
+                 {"instance_index", claim.key.instance},
+                 {"attempt", claim.key.attempt},
+                 {"round", claim.round},
+                 {"epoch", claim.epoch},
+                 {"boot_id", claim.boot_id},
+                 {"log_directory", claim.log_directory},
+                 {"ranks", std::move(ranks)}});
+}
+
+std::optional<Claim> ParseClaim(std::string_view text) {
+  const json object = Parse(text);
+  Members members(object);
+  Claim claim;
+  claim.key = {members.Int<uint32_t>("instance_index"), members.Int<uint32_t>("attempt")};
+  claim.job_id = members.Text("job");
+  claim.instance_name = members.Text("instance");
+  claim.round = members.Int<uint32_t>("round");
+  claim.epoch = members.Int<uint64_t>("epoch");
+  claim.boot_id = members.Text("boot_id");
+  claim.log_directory = members.Text("log_directory");
+  for (const json& entry : members.Array("ranks")) {
+    Members rank(entry);
+    claim.ranks.push_back({rank.Int<uint32_t>("rank"), rank.Int<uint32_t>("local")});
+    if (!rank.good()) return std::nullopt;
+  }
+  return members.good() ? std::optional(claim) : std::nullopt;
+}
+
+std::string FormatTombstone(const AttemptKey& key) {
+  return Format({{"instance_index", key.instance}, {"attempt", key.attempt}});
+}
+
+std::optional<AttemptKey> ParseTombstone(std::string_view text) {
+  const json object = Parse(text);
+  Members members(object);
+  const AttemptKey key{members.Int<uint32_t>("instance_index"), members.Int<uint32_t>("attempt")};
+  return members.good() ? std::optional(key) : std::nullopt;
+}
+
+std::optional<Started> ParseStarted(std::string_view text) {
+  const json object = Parse(text);
+  Members members(object);
+  Started started;
+  const auto shim = ParseProcess(members.Object("shim"));
+  started.boot_id = members.Text("boot_id");
+  started.session = members.Int<pid_t>("session");
+  for (const json& entry : members.Array("ranks")) {
+    Members rank(entry);
+    // A rank whose program could not be executed may have no process; its exit file says the rest.
+    if (!rank.Has("pid")) continue;
+    const auto process = ParseProcess(entry);
+    started.ranks.push_back({rank.Int<uint32_t>("local"), process.value_or(ProcessIdentity{})});
+    if (!process || !rank.good()) return std::nullopt;
+  }
+  if (!shim || !members.good()) return std::nullopt;
+  started.shim = *shim;
+  return started;
+}
+
+std::optional<RankExitFile> ParseRankExit(std::string_view text) {
+  const json object = Parse(text);
+  Members members(object);
+  RankExitFile exit;
+  if (members.Has("code")) exit.code = members.Int<int32_t>("code");
+  if (members.Has("signal")) exit.signal = members.Int<int32_t>("signal");
+  if (members.Has("core")) exit.core = members.Bool("core");
+  if (members.Has("stopped_by_us")) exit.stopped_by_us = members.Bool("stopped_by_us");
+  if (members.Has("exec_error")) exit.exec_error = SafeText(members.Text("exec_error"));
+  exit.time_ns = members.Int<int64_t>("time_ns");
+  if (!members.good() || exit.code.has_value() == exit.signal.has_value()) return std::nullopt;
+  return exit;
+}
+
+std::string FormatEnded(const Ended& ended, int64_t time_ns) {
+  return Format({{"time_ns", time_ns}, {"lost", ended.lost_reason}});
+}
+
+std::optional<Ended> ParseEnded(std::string_view text) {
+  const json object = Parse(text);
+  if (!object.is_object()) return std::nullopt;
+  Members members(object);
+  return Ended{members.Has("lost") ? SafeText(members.Text("lost")) : ""};
+}
+
+std::vector<ProcessIdentity> ParseDescendants(std::string_view text) {
+  std::vector<ProcessIdentity> found;
+  while (!text.empty()) {
+    const size_t end = std::min(text.find('\n'), text.size());
+    const char* const line_end = text.data() + end;
+    ProcessIdentity process;
+    const auto pid = std::from_chars(text.data(), line_end, process.pid);
+    if (pid.ec == std::errc{} && pid.ptr != line_end && *pid.ptr == ' ' && process.pid > 1) {
+      const auto ticks = std::from_chars(pid.ptr + 1, line_end, process.start_ticks);
+      if (ticks.ec == std::errc{} && ticks.ptr == line_end) found.push_back(process);
+    }
+    text.remove_prefix(std::min(end + 1, text.size()));
+  }
+  return found;
+}
+
+std::string AttemptDirectory::RankFile(uint32_t local, std::string_view extension) const {
+  return File("rank" + std::to_string(local) + std::string(extension));
+}
+
+std::optional<Claim> AttemptDirectory::ReadClaim() const { return Read(File("claim.json"), ParseClaim); }
+std::optional<AttemptKey> AttemptDirectory::ReadTombstone() const {
+  return Read(File(AIMASTER_FILE_TOMBSTONE), ParseTombstone);
+}
+std::optional<Started> AttemptDirectory::ReadStarted() const { return Read(File(AIMASTER_FILE_STARTED), ParseStarted); }
+std::optional<RankExitFile> AttemptDirectory::ReadRankExit(uint32_t local) const {
+  return Read(RankFile(local, ".exit.json"), ParseRankExit);
+}
+std::optional<Ended> AttemptDirectory::ReadEnded() const { return Read(File(AIMASTER_FILE_ENDED), ParseEnded); }
+std::vector<ProcessIdentity> AttemptDirectory::ReadDescendants() const {
+  return ParseDescendants(ReadSmallFile(File(AIMASTER_FILE_DESCENDANTS), kSmallFileMaxBytes).value_or(""));
+}
+
+bool AttemptDirectory::HasTombstone() const { return FileExists(File(AIMASTER_FILE_TOMBSTONE)); }
+
+Status AttemptDirectory::WriteTombstone(const AttemptKey& key) const {
+  if (const Status made = MakeDirectories(path_); !made) return made;
+  return WriteSmallFile(File(AIMASTER_FILE_TOMBSTONE), FormatTombstone(key));
+}
+
+std::optional<pid_t> AttemptDirectory::LockHolder() const {
+  const int fd = ::open(File(AIMASTER_FILE_LOCK).c_str(), O_RDWR | O_CLOEXEC);
+  if (fd < 0) return std::nullopt;
+  struct flock lock{};
+  lock.l_type = F_WRLCK;
+  lock.l_whence = SEEK_SET;
+  const int result = ::fcntl(fd, F_GETLK, &lock);
+  ::close(fd);
+  if (result != 0 || lock.l_type == F_UNLCK) return std::nullopt;
+  return lock.l_pid;
+}
+
+}  // namespace aimaster::agent

@@ -1,0 +1,391 @@
+#include "agent/attempt_life.h"
+
+#include <signal.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "agent/clock.h"
+#include "agent/error_file.h"
+#include "agent/limits.h"
+#include "agent/log.h"
+#include "agent/shim_process.h"
+#include "agent/small_file.h"
+#include "agent/sweep.h"
+#include "shim/launch_format.h"
+
+namespace aimaster::agent {
+namespace {
+
+constexpr int kEmptyPassesWanted = 2;  // one alone can miss a child whose parent was listed after it had gone
+
+// Fast while the answer is due any moment, slower when it is late.
+Duration NextPoll(Duration delay, Duration waited) {
+  if (waited > kPollFastFor) return kPollSlow;
+  return std::min<Duration>(delay * 3 / 2, kPollFast);
+}
+
+std::string DescribeStatus(int status) {
+  if (WIFSIGNALED(status)) return "was killed by signal " + std::to_string(WTERMSIG(status));
+  return "ended with code " + std::to_string(WEXITSTATUS(status));
+}
+
+}  // namespace
+
+AttemptLife::AttemptLife(AttemptOwner& owner, AttemptDirectory directory, Claim claim)
+    : owner_(owner),
+      directory_(std::move(directory)),
+      claim_(std::move(claim)),
+      started_timer_(owner.io()),
+      exit_timer_(owner.io()),
+      sweep_timer_(owner.io()) {
+  for (const ClaimedRank& rank : claim_.ranks) ranks_.push_back(RankLife{.rank = rank});
+}
+
+// ---- start and adoption ----
+
+void AttemptLife::Start(const std::string& launch) {
+  if (const Status prepared = PrepareDirectory(launch); !prepared) {
+    lost_reason_ = prepared.error().message;
+    BeginSweep();
+    return;
+  }
+  const Result<ProcessIdentity> shim = SpawnShim(owner_.shim_path(), directory_);
+  if (!shim) {
+    lost_reason_ = shim.error().message;
+    BeginSweep();
+    return;
+  }
+  WatchShim(*shim);
+}
+
+Status AttemptLife::PrepareDirectory(const std::string& launch) {
+  // The claim comes first: from here on, whoever finds the directory knows that somebody may be living in it.
+  if (const Status made = MakeDirectories(directory_.path()); !made) return made;
+  if (const Status claimed = WriteSmallFile(directory_.File("claim.json"), FormatClaim(claim_)); !claimed)
+    return claimed;
+  if (const Status made = MakeDirectories(claim_.log_directory); !made) return made;
+  return WriteSmallFile(directory_.File(AIMASTER_FILE_LAUNCH), launch);
+}
+
+void AttemptLife::Adopt() {
+  if (const auto ended = directory_.ReadEnded()) {
+    if (ReadStarted()) NoteStarted();
+    EndWithShim(*ended);
+    return;
+  }
+  if (claim_.boot_id != owner_.boot_id()) {
+    // No process outlives its machine, and its pids mean others now.
+    lost_reason_ = "the node was restarted";
+    state_ = Next(state_, AttemptInput::kShimLost);
+    shim_ = {};
+    CollectExits();
+    Finish(AttemptInput::kSwept);
+    return;
+  }
+  const auto holder = directory_.LockHolder();
+  if (holder) {
+    AdoptHolder(*holder);
+  } else {
+    OnShimGone();
+  }
+}
+
+void AttemptLife::AdoptHolder(pid_t holder) {
+  const auto stat = holder > 0 ? ReadStat(holder) : std::nullopt;
+  const auto started = directory_.ReadStarted();
+  const ProcessIdentity shim{holder, stat ? stat->start_ticks : 0};
+  if (!stat || (started && started->shim != shim)) {
+    // Released in this very moment, or held by someone whom we can't see or don't know.
+    WaitForForeignLock();
+    return;
+  }
+  WatchShim(shim);
+  // The lock is the proof, and it has to be a proof of the process that we hold now.
+  if (shim_watch_ && directory_.LockHolder() != holder) {
+    shim_watch_.reset();
+    WaitForForeignLock();
+  }
+}
+
+void AttemptLife::WaitForForeignLock() {
+  started_timer_.After(kPollFast, [this] {
+    const auto holder = directory_.LockHolder();
+    if (!holder) {
+      OnShimGone();
+      return;
+    }
+    const auto stat = *holder > 0 ? ReadStat(*holder) : std::nullopt;
+    const auto started = directory_.ReadStarted();
+    if (stat && (!started || started->shim == ProcessIdentity{*holder, stat->start_ticks})) {
+      AdoptHolder(*holder);
+      return;
+    }
+    LogWarning(Name() + ": its lock is held by an unknown process " + std::to_string(*holder) + "; waiting");
+    started_timer_.After(kForeignLockPoll, [this] { WaitForForeignLock(); });
+  });
+}
+
+void AttemptLife::WatchShim(const ProcessIdentity& shim) {
+  shim_ = shim;
+  shim_watch_ = ProcessWatch::Open(owner_.io(), shim, [this] { OnShimGone(); });
+  if (!shim_watch_) {
+    started_timer_.After(Duration::zero(), [this] { OnShimGone(); });
+    return;
+  }
+  if (started_) return;
+  started_delay_ = kPollFirst;
+  poll_since_ = MonotonicNow();
+  PollStarted();
+}
+
+void AttemptLife::PollStarted() {
+  if (ReadStarted()) {
+    NoteStarted();
+    CollectExits();
+    return;
+  }
+  started_timer_.After(started_delay_, [this] { PollStarted(); });
+  started_delay_ = NextPoll(started_delay_, MonotonicNow() - poll_since_);
+}
+
+void AttemptLife::NoteStarted() {
+  state_ = Next(state_, AttemptInput::kStarted);
+  ReportStarted();
+  owner_.OnRunning(*this);
+}
+
+// Takes the ranks' identities over; false when the file is not there yet.
+bool AttemptLife::ReadStarted() {
+  started_ = directory_.ReadStarted();
+  if (!started_) return false;
+  for (const StartedRank& started : started_->ranks) {
+    const auto rank = std::ranges::find(ranks_, started.local, [](const RankLife& life) { return life.rank.local; });
+    if (rank != ranks_.end()) rank->process = started.process;
+  }
+  for (size_t i = 0; i < ranks_.size(); ++i) {
+    RankLife& rank = ranks_[i];
+    if (rank.process.pid != 0 && started_->boot_id == owner_.boot_id()) {
+      rank.watch = ProcessWatch::Open(owner_.io(), rank.process, [this, i] {
+        ranks_[i].is_dead = true;
+        CollectExits();
+      });
+    }
+    rank.is_dead = !rank.watch;
+  }
+  return true;
+}
+
+// ---- ranks end ----
+
+// The shim writes an exit file within moments of the death; while it lives, there is one to wait for.
+void AttemptLife::CollectExits() {
+  for (RankLife& rank : ranks_) {
+    if (rank.end) continue;
+    auto exit = rank.is_dead || !shim_watch_ ? directory_.ReadRankExit(rank.rank.local) : std::nullopt;
+    if (exit) SetRankEnd(rank, RankEnd{.rank = rank.rank, .exit = std::move(exit)});
+  }
+  if (!HasUnreportedDead() || !shim_watch_) {
+    exit_timer_.Cancel();
+    exit_delay_ = Duration::zero();
+    return;
+  }
+  if (exit_delay_ == Duration::zero()) {
+    exit_delay_ = kPollFirst;
+    poll_since_ = MonotonicNow();
+  }
+  exit_timer_.After(exit_delay_, [this] {
+    exit_delay_ = NextPoll(exit_delay_, MonotonicNow() - poll_since_);
+    CollectExits();
+  });
+}
+
+bool AttemptLife::HasUnreportedDead() const {
+  return std::ranges::any_of(ranks_, [](const RankLife& rank) { return rank.is_dead && !rank.end; });
+}
+
+bool AttemptLife::DrainExits() {
+  if (has_ended()) return false;
+  for (RankLife& rank : ranks_) {
+    if (rank.watch && rank.watch->IsDead()) rank.is_dead = true;
+  }
+  if (HasUnreportedDead()) CollectExits();
+  return HasUnreportedDead();
+}
+
+void AttemptLife::SetRankEnd(RankLife& rank, RankEnd end) {
+  rank.is_dead = true;
+  rank.end = std::move(end);
+  rank.watch.reset();
+  owner_.OnRankEnded(*this, *rank.end);
+  owner_.ReportRankEnd(*this, *rank.end);
+}
+
+// ---- the shim ends ----
+
+void AttemptLife::OnShimGone() {
+  shim_watch_.reset();
+  started_timer_.Cancel();
+  if (shim_.pid != 0) shim_status_ = owner_.WaitStatus(shim_.pid);
+  if (!started_ && ReadStarted()) NoteStarted();
+  if (const auto ended = directory_.ReadEnded()) {
+    EndWithShim(*ended);
+    return;
+  }
+  // Before looking for the living, see to it that nobody is born: a shim that was spawned and has not come to its lock
+  // yet will find the tombstone there; one that has it by now is seen here.
+  const bool was_stopped = directory_.HasTombstone();
+  if (const Status buried = directory_.WriteTombstone(claim_.key); !buried)
+    LogError(Name() + ": " + buried.error().message);
+  if (const auto holder = directory_.LockHolder()) {
+    AdoptHolder(*holder);
+    return;
+  }
+  CollectExits();
+  const bool nothing_started = NothingStarted();
+  never_ran_ = nothing_started && was_stopped;
+  if (!never_ran_) lost_reason_ = DescribeLoss(nothing_started);
+  BeginSweep();
+}
+
+// The shim reserves its exit files before it starts anyone.
+bool AttemptLife::NothingStarted() const {
+  return !started_ && std::ranges::none_of(ranks_, [this](const RankLife& rank) {
+    const std::string exit_file = directory_.RankFile(rank.rank.local, ".exit");
+    return rank.end.has_value() || FileExists(exit_file + ".json") || FileExists(exit_file + ".json.tmp") ||
+           FileExists(exit_file + ".tmp");
+  });
+}
+
+std::string AttemptLife::DescribeLoss(bool nothing_started) const {
+  std::string reason = nothing_started ? "it could not be started, its shim " : "its shim ";
+  reason += shim_status_ ? DescribeStatus(*shim_status_) : "is gone without a word";
+  const std::string log = ReadSmallFile(directory_.File("shim.log"), kSmallFileMaxBytes).value_or("");
+  const size_t end = log.find_last_not_of('\n');
+  if (end != std::string::npos) {
+    const size_t before = log.rfind('\n', end);
+    const size_t start = before == std::string::npos ? 0 : before + 1;
+    reason += ": " + SafeText(std::string_view(log).substr(start, end + 1 - start));
+  }
+  return reason;
+}
+
+void AttemptLife::EndWithShim(const Ended& ended) {
+  lost_reason_ = ended.lost_reason;
+  CollectExits();
+  never_ran_ = lost_reason_.empty() && NothingStarted();
+  for (RankLife& rank : ranks_) {
+    if (rank.end || never_ran_) continue;
+    SetRankEnd(rank, RankEnd{.rank = rank.rank,
+                             .lost_reason = lost_reason_.empty() ? "its exit status was not recorded" : lost_reason_});
+  }
+  Finish(AttemptInput::kShimEnded);
+}
+
+void AttemptLife::BeginSweep() {
+  state_ = Next(state_, AttemptInput::kShimLost);
+  if (!lost_reason_.empty()) LogError(Name() + ": lost: " + lost_reason_);
+  sweep_delay_ = kSweepFirst;
+  // Not from inside a caller's call: what it finds is reported, and the caller may not be ready for reports.
+  sweep_timer_.After(Duration::zero(), [this] { SweepPass(); });
+}
+
+void AttemptLife::SweepPass() {
+  const size_t found = SweepOnce({.job_id = claim_.job_id,
+                                  .instance_name = claim_.instance_name,
+                                  .attempt = claim_.key.attempt,
+                                  .shim = shim_.pid == 0 && started_ ? started_->shim : shim_,
+                                  .descendants = directory_.ReadDescendants(),
+                                  .own_pid = ::getpid(),
+                                  .own_children = owner_.LiveShims()});
+  CollectExits();
+  for (RankLife& rank : ranks_) {
+    if (rank.end || never_ran_ || (rank.process.pid != 0 && IsAlive(rank.process))) continue;
+    SetRankEnd(rank, RankEnd{.rank = rank.rank, .lost_reason = lost_reason_});
+  }
+  empty_passes_ = found == 0 ? empty_passes_ + 1 : 0;
+  if (empty_passes_ == kEmptyPassesWanted) {
+    Finish(AttemptInput::kSwept);
+    return;
+  }
+  if (found > 0) LogInfo(Name() + ": killed " + std::to_string(found) + " processes that it left behind");
+  sweep_timer_.After(sweep_delay_, [this] { SweepPass(); });
+  sweep_delay_ = found == 0 ? Duration(kSweepFirst) : std::min<Duration>(sweep_delay_ * 2, kSweepMax);
+}
+
+void AttemptLife::Finish(AttemptInput input) {
+  state_ = Next(state_, input);
+  exit_timer_.Cancel();
+  started_timer_.Cancel();
+  if (input == AttemptInput::kSwept) {
+    for (RankLife& rank : ranks_) {
+      if (!rank.end && !never_ran_) SetRankEnd(rank, RankEnd{.rank = rank.rank, .lost_reason = lost_reason_});
+    }
+    const std::string text = FormatEnded({lost_reason_}, WallNow().since_epoch.count());
+    const Status written = WriteSmallFile(directory_.File(AIMASTER_FILE_ENDED), text);
+    if (!written) LogError(Name() + ": " + written.error().message);
+  }
+  LogInfo(Name() + ": ended" + (lost_reason_.empty() ? "" : ", lost: " + lost_reason_));
+  ReportEnded();
+  owner_.OnEnded(*this);
+}
+
+// ---- orders ----
+
+void AttemptLife::Stop(bool at_once) {
+  if (has_ended()) return;
+  if (const Status buried = directory_.WriteTombstone(claim_.key); !buried)
+    LogError(Name() + ": " + buried.error().message);
+  Signal(at_once ? SIGQUIT : SIGTERM);
+}
+
+void AttemptLife::Signal(int signal) {
+  if (shim_watch_) shim_watch_->Signal(signal);
+}
+
+// ---- reports ----
+
+void AttemptLife::ReportAll() {
+  if (started_) ReportStarted();
+  for (RankLife& rank : ranks_) {
+    if (rank.end) owner_.ReportRankEnd(*this, *rank.end);
+  }
+  if (has_ended()) ReportEnded();
+}
+
+void AttemptLife::ReportStarted() {
+  v1::Report report;
+  v1::AttemptStarted& started = *report.mutable_attempt_started();
+  *started.mutable_id() = Id();
+  started.set_shim_pid(started_->shim.pid);
+  for (const RankLife& rank : ranks_) started.add_rank_pids(rank.process.pid);
+  owner_.Report(std::move(report));
+}
+
+void AttemptLife::ReportEnded() {
+  v1::Report report;
+  *report.mutable_attempt_ended()->mutable_id() = Id();
+  report.mutable_attempt_ended()->set_lost_reason(lost_reason_);
+  owner_.Report(std::move(report));
+}
+
+void AttemptLife::AppendLiveRanks(std::vector<LiveRank>& live) const {
+  for (const RankLife& rank : ranks_) {
+    if (!rank.end && rank.process.pid != 0) live.push_back({claim_.key, rank.rank, rank.process});
+  }
+}
+
+v1::AttemptId AttemptLife::Id() const {
+  v1::AttemptId id;
+  id.set_instance(claim_.key.instance);
+  id.set_attempt(claim_.key.attempt);
+  return id;
+}
+
+std::string AttemptLife::Name() const {
+  return claim_.instance_name + " attempt " + std::to_string(claim_.key.attempt);
+}
+
+}  // namespace aimaster::agent

@@ -1,0 +1,127 @@
+// AttemptLife holds one attempt: starts its shim or adopts it, hears each rank end, and sees to it that nothing is
+// left. The shim does the work and keeps the truth on disk; this class only watches and tells. So an agent can die at
+// any moment, and the next one reads the directory and tells the rest.
+#pragma once
+
+#include <boost/asio/io_context.hpp>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "agent/attempt_files.h"
+#include "agent/attempt_state.h"
+#include "agent/core_dump_watch.h"
+#include "agent/process_watch.h"
+#include "agent/rank_report.h"
+#include "agent/timer.h"
+#include "aimaster/v1/agent.pb.h"
+
+namespace aimaster::agent {
+
+class AttemptLife;
+
+// What an attempt needs of its surroundings, and tells them. Nothing here may destroy the attempt.
+class AttemptOwner {
+ public:
+  virtual ~AttemptOwner() = default;
+  virtual boost::asio::io_context& io() = 0;
+  virtual const std::string& boot_id() const = 0;
+  virtual const std::string& shim_path() const = 0;
+  virtual std::set<pid_t> LiveShims() const = 0;
+  // How a child of ours ended, as waitpid says it; nothing for strangers.
+  virtual std::optional<int> WaitStatus(pid_t pid) = 0;
+  // A rank has ended, just now; fills in what only the node knows.
+  virtual void OnRankEnded(const AttemptLife& attempt, RankEnd& end) = 0;
+  virtual void ReportRankEnd(const AttemptLife& attempt, const RankEnd& end) = 0;
+  virtual void Report(v1::Report report) = 0;
+  virtual void OnRunning(const AttemptLife& attempt) = 0;
+  virtual void OnEnded(const AttemptLife& attempt) = 0;
+};
+
+class AttemptLife {
+ public:
+  AttemptLife(AttemptOwner& owner, AttemptDirectory directory, Claim claim);
+  AttemptLife(const AttemptLife&) = delete;
+  AttemptLife& operator=(const AttemptLife&) = delete;
+
+  // Exactly one of these, once. Start: the directory was never used; `launch` is the shim's launch file.
+  void Start(const std::string& launch);
+  // Adopt: the directory holds a claim of an earlier agent. What happened since is reported.
+  void Adopt();
+
+  // Leaves a tombstone and tells the shim. Repeats are harmless.
+  void Stop(bool at_once);
+  void Signal(int signal);
+  // Says again all that is known.
+  void ReportAll();
+  // Asks the kernel for ranks that have just died. True as long as one is dead and its exit file is not there yet.
+  bool DrainExits();
+
+  AttemptKey key() const { return claim_.key; }
+  const Claim& claim() const { return claim_; }
+  const AttemptDirectory& directory() const { return directory_; }
+  bool has_ended() const { return state_ == AttemptState::kEnded; }
+  pid_t shim_pid() const { return shim_watch_ ? shim_.pid : 0; }
+  bool holds_master_port = false;
+  void AppendLiveRanks(std::vector<LiveRank>& live) const;
+
+ private:
+  struct RankLife {
+    ClaimedRank rank;
+    ProcessIdentity process;  // pid 0: none known
+    std::unique_ptr<ProcessWatch> watch;
+    bool is_dead = false;
+    std::optional<RankEnd> end;  // reported
+  };
+
+  Status PrepareDirectory(const std::string& launch);
+  void WatchShim(const ProcessIdentity& shim);
+  void AdoptHolder(pid_t holder);
+  void WaitForForeignLock();
+
+  void PollStarted();
+  bool ReadStarted();
+  void NoteStarted();
+
+  void CollectExits();
+  bool HasUnreportedDead() const;
+  void SetRankEnd(RankLife& rank, RankEnd end);
+
+  void OnShimGone();
+  std::string DescribeLoss(bool nothing_started) const;
+  bool NothingStarted() const;
+  void EndWithShim(const Ended& ended);
+  void BeginSweep();
+  void SweepPass();
+  void Finish(AttemptInput input);
+
+  void ReportStarted();
+  void ReportEnded();
+  v1::AttemptId Id() const;
+  std::string Name() const;  // for the log
+
+  AttemptOwner& owner_;
+  AttemptDirectory directory_;
+  Claim claim_;
+  AttemptState state_ = AttemptState::kClaimed;
+  std::vector<RankLife> ranks_;
+  ProcessIdentity shim_;
+  std::unique_ptr<ProcessWatch> shim_watch_;
+  std::optional<int> shim_status_;  // as waitpid says it, where it was our child
+  std::optional<Started> started_;
+  std::string lost_reason_;
+  bool never_ran_ = false;  // stopped before anything was started: there are no ranks to report
+  int empty_passes_ = 0;
+  Duration started_delay_{};
+  Duration exit_delay_{};
+  Duration sweep_delay_{};
+  Monotonic poll_since_;
+  Timer started_timer_;
+  Timer exit_timer_;
+  Timer sweep_timer_;
+};
+
+}  // namespace aimaster::agent

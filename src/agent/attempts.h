@@ -1,0 +1,80 @@
+// Attempts: all lives of all instances that this node knows, by number. It turns the master's orders into orders for
+// one attempt, and it is where "doing it twice does no harm" is seen to: what is on disk decides, not what we remember.
+#pragma once
+
+#include <boost/asio/io_context.hpp>
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "agent/attempt_life.h"
+#include "aimaster/v1/agent.pb.h"
+
+namespace aimaster::agent {
+
+struct AttemptsOptions {
+  std::string node_directory;  // nodes/<node> of the job directory
+  std::string log_root;        // where output goes when the job does not say; empty: the attempt's directory
+  std::string shim_path;
+  std::string boot_id;
+};
+
+class Attempts : public AttemptOwner {
+ public:
+  struct Callbacks {
+    std::function<void(v1::Report)> report;
+    std::function<void(const AttemptLife&, RankEnd&)> on_rank_ended;
+    std::function<void(const AttemptLife&, const RankEnd&)> report_rank_end;
+    std::function<void(const AttemptLife&)> on_running;
+    std::function<void(const AttemptLife&)> on_ended;
+  };
+
+  Attempts(boost::asio::io_context& io, AttemptsOptions options, Callbacks callbacks);
+
+  // Takes over what earlier agents of this node left: everything that has not ended, and the last attempt of each
+  // instance in any case, so that its end is told.
+  void AdoptAll();
+
+  void Start(const v1::StartInstance& start, const v1::JobConfig& job, uint64_t epoch);
+  void Stop(const v1::StopInstance& stop);
+  void StopAll(bool at_once);
+  void SignalAll(int signal);
+  // True as long as some rank is dead and its exit is not reported.
+  bool DrainExits();
+  void ReapChildren();
+
+  std::vector<AttemptKey> Live() const;
+  std::vector<LiveRank> LiveRanks() const;
+
+ private:
+  boost::asio::io_context& io() override { return io_; }
+  const std::string& boot_id() const override { return options_.boot_id; }
+  const std::string& shim_path() const override { return options_.shim_path; }
+  std::set<pid_t> LiveShims() const override;
+  std::optional<int> WaitStatus(pid_t pid) override;
+  void OnRankEnded(const AttemptLife& attempt, RankEnd& end) override { callbacks_.on_rank_ended(attempt, end); }
+  void ReportRankEnd(const AttemptLife& attempt, const RankEnd& end) override {
+    callbacks_.report_rank_end(attempt, end);
+  }
+  void Report(v1::Report report) override { callbacks_.report(std::move(report)); }
+  void OnRunning(const AttemptLife& attempt) override { callbacks_.on_running(attempt); }
+  void OnEnded(const AttemptLife& attempt) override { callbacks_.on_ended(attempt); }
+
+  AttemptDirectory DirectoryOf(const std::string& instance_name, AttemptKey key) const;
+  AttemptLife& Add(AttemptDirectory directory, Claim claim);
+  void Adopt(AttemptDirectory directory, Claim claim);
+  // Of an attempt that was stopped before its start came.
+  void ReportNeverStarted(AttemptKey key);
+  std::string NameOf(const v1::StopInstance& stop) const;
+  void ForgetEndedBefore(AttemptKey key);
+
+  boost::asio::io_context& io_;
+  AttemptsOptions options_;
+  Callbacks callbacks_;
+  std::map<AttemptKey, std::unique_ptr<AttemptLife>> attempts_;
+  std::map<pid_t, int> statuses_;  // of shims that waitpid has told us of and nobody has asked for
+};
+
+}  // namespace aimaster::agent

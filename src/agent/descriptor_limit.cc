@@ -1,0 +1,35 @@
+#include "agent/descriptor_limit.h"
+
+#include <fcntl.h>
+#include <sys/resource.h>
+
+namespace aimaster::agent {
+namespace {
+
+rlimit original_limit{};
+rlimit raised_limit{};
+int spare = -1;  // a low number, free in every child
+
+}  // namespace
+
+void RaiseDescriptorLimit() {
+  if (::getrlimit(RLIMIT_NOFILE, &original_limit) != 0) return;
+  spare = ::open("/dev/null", O_RDONLY | O_CLOEXEC);
+  raised_limit = original_limit;
+  raised_limit.rlim_cur = raised_limit.rlim_max;
+  ::setrlimit(RLIMIT_NOFILE, &raised_limit);
+}
+
+OriginalDescriptorLimit::OriginalDescriptorLimit() {
+  if (original_limit.rlim_cur != 0) ::setrlimit(RLIMIT_NOFILE, &original_limit);
+}
+
+OriginalDescriptorLimit::~OriginalDescriptorLimit() {
+  if (raised_limit.rlim_cur != 0) ::setrlimit(RLIMIT_NOFILE, &raised_limit);
+}
+
+void OriginalDescriptorLimit::FreeDescriptor(posix_spawn_file_actions_t& actions) {
+  if (spare >= 0) ::posix_spawn_file_actions_addclose(&actions, spare);
+}
+
+}  // namespace aimaster::agent

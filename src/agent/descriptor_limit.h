@@ -1,0 +1,24 @@
+// The agent may open as many files as the system lets it (three per rank), while what it starts keeps the limit that
+// the agent was started with: a raised one is a surprise to programs that use select, or close all they could have
+// open.
+#pragma once
+
+#include <spawn.h>
+
+namespace aimaster::agent {
+
+// Raises our own limit; once, at the start.
+void RaiseDescriptorLimit();
+
+// While one exists, a process that is started gets the original limit. Its file actions have to begin with
+// FreeDescriptor: with the low numbers all taken it could open nothing under that limit.
+class OriginalDescriptorLimit {
+ public:
+  OriginalDescriptorLimit();
+  ~OriginalDescriptorLimit();
+  OriginalDescriptorLimit(const OriginalDescriptorLimit&) = delete;
+  OriginalDescriptorLimit& operator=(const OriginalDescriptorLimit&) = delete;
+  static void FreeDescriptor(posix_spawn_file_actions_t& actions);
+};
+
+}  // namespace aimaster::agent

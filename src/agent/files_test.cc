@@ -1,0 +1,156 @@
+// The documents that the agent reads and writes.
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include "agent/agent_file.h"
+#include "agent/attempt_files.h"
+#include "agent/error_file.h"
+#include "agent/launch_file.h"
+#include "agent/limits.h"
+#include "agent/oom_kills.h"
+#include "core/failure.h"
+
+namespace aimaster::agent {
+namespace {
+
+TEST(ClaimTest, ReadsWhatItWrote) {
+  const Claim claim{.key = {3, 2},
+                    .job_id = "dlc0000000000000",
+                    .instance_name = "dlc0000000000000-worker-3",
+                    .round = 2,
+                    .epoch = 7,
+                    .boot_id = "b",
+                    .log_directory = "/logs/\"x\"",
+                    .ranks = {{6, 0}, {7, 1}}};
+  EXPECT_EQ(ParseClaim(FormatClaim(claim)), claim);
+}
+
+TEST(ClaimTest, AHalfWrittenOneIsNone) {
+  const std::string text = FormatClaim({.ranks = {{0, 0}}});
+  for (size_t length = 0; length + 2 < text.size(); ++length) EXPECT_FALSE(ParseClaim(text.substr(0, length)));
+}
+
+TEST(TombstoneTest, ReadsWhatItWrote) { EXPECT_EQ(ParseTombstone(FormatTombstone({4, 5})), (AttemptKey{4, 5})); }
+
+TEST(ExitFileTest, CodeOrSignalButNotBothAndNotNeither) {
+  const auto code = ParseRankExit(R"({"code":7,"signal":null,"core":false,"time_ns":5,"stopped_by_us":true}   )");
+  ASSERT_TRUE(code);
+  EXPECT_EQ(code->code, 7);
+  EXPECT_FALSE(code->signal);
+  EXPECT_TRUE(code->stopped_by_us);
+  EXPECT_EQ(code->time_ns, 5);
+  const auto signal = ParseRankExit(R"({"code":null,"signal":11,"core":true,"time_ns":5})");
+  ASSERT_TRUE(signal);
+  EXPECT_EQ(signal->signal, 11);
+  EXPECT_TRUE(signal->core);
+  EXPECT_FALSE(ParseRankExit(R"({"code":1,"signal":11,"time_ns":5})"));
+  EXPECT_FALSE(ParseRankExit(R"({"code":null,"signal":null,"time_ns":5})"));
+  EXPECT_FALSE(ParseRankExit(R"({"code":1})"));
+  EXPECT_FALSE(ParseRankExit(R"({"code":99999999999,"time_ns":5})"));
+  EXPECT_FALSE(ParseRankExit(std::string(4096, ' ')));  // reserved, not written
+}
+
+TEST(StartedFileTest, ARankWithoutAProcessIsLeftOut) {
+  const auto started = ParseStarted(
+      R"({"shim":{"pid":10,"start_ticks":5},"boot_id":"b","session":10,
+          "ranks":[{"rank":0,"local":0,"pid":11,"start_ticks":6},{"rank":1,"local":1}]})");
+  ASSERT_TRUE(started);
+  EXPECT_EQ(started->shim, (ProcessIdentity{10, 5}));
+  ASSERT_EQ(started->ranks.size(), 1u);
+  EXPECT_EQ(started->ranks[0].process, (ProcessIdentity{11, 6}));
+}
+
+TEST(EndedFileTest, TellsALostAttemptFromOneThatEnded) {
+  EXPECT_EQ(ParseEnded(R"({"time_ns":1,"swept":0,"stop":"none"})")->lost_reason, "");
+  EXPECT_EQ(ParseEnded(FormatEnded({"its shim was killed"}, 1))->lost_reason, "its shim was killed");
+  EXPECT_FALSE(ParseEnded("{"));
+}
+
+TEST(DescendantsTest, LinesThatAreNoneAreLeftOut) {
+  const auto found = ParseDescendants("12 34\n\nx 1\n7\n8 x\n1 5\n-4 5\n56 78");
+  EXPECT_EQ(found, (std::vector<ProcessIdentity>{{12, 34}, {56, 78}}));
+}
+
+TEST(AgentFileTest, ReadsWhatItWrote) {
+  const AgentFile file{
+      .process = {12, 34}, .boot_id = "b", .greatest_epoch = 5, .orphan_timeout_ms = 6, .log_max_bytes = 7};
+  EXPECT_EQ(ParseAgentFile(FormatAgentFile(file)), file);
+  EXPECT_FALSE(ParseAgentFile("{}"));
+}
+
+TEST(StatTest, TheNameMayHoldAnything) {
+  const auto stat = ParseStat("42 (a) b) (c) S 7 42 40 0 -1 4194560 1 2 3 4 5 6 7 8 20 0 1 0 98765 10 20\n");
+  ASSERT_TRUE(stat);
+  EXPECT_EQ(stat->state, 'S');
+  EXPECT_EQ(stat->parent, 7);
+  EXPECT_EQ(stat->session, 40);
+  EXPECT_EQ(stat->start_ticks, 98765u);
+  EXPECT_FALSE(ParseStat("42 (a) S 7"));
+  EXPECT_FALSE(ParseStat(""));
+}
+
+TEST(StatTest, KnowsItself) {
+  const auto self = ReadStat(::getpid());
+  ASSERT_TRUE(self);
+  EXPECT_TRUE(IsAlive({::getpid(), self->start_ticks}));
+  EXPECT_FALSE(IsAlive({::getpid(), self->start_ticks + 1}));  // the seat has another holder
+  EXPECT_EQ(OpenPidfd({::getpid(), self->start_ticks + 1}), -1);
+}
+
+TEST(LaunchFileTest, IsARowOfStrings) {
+  const std::string bytes = FormatLaunch({.instance_name = "w-0",
+                                          .attempt = 2,
+                                          .stop_grace_ms = 500,
+                                          .log_directory = "/l",
+                                          .working_directory = "/w",
+                                          .command = {"echo", ""},
+                                          .ranks = {{.rank = 4, .local = 1, .environment = {{"A", "b=c"}}}}});
+  std::string readable = bytes;
+  for (char& c : readable) c = c == '\0' ? '|' : c;
+  EXPECT_EQ(readable,
+            "aimaster-launch 1|instance=w-0|attempt=2|stop_grace_ms=500|log_dir=/l|ranks=1|"
+            "rank=4|local=1|cwd=/w|argc=2|echo||envc=1|A=b=c|end|");
+}
+
+TEST(ErrorFileTest, ReadsBothShapes) {
+  EXPECT_EQ(ParseErrorFile(R"({"message":"boom"})"), (ErrorFile{"boom", 0}));
+  EXPECT_EQ(ParseErrorFile(
+                R"({"message":{"message":"ValueError: x","extraInfo":{"py_callstack":"…","timestamp":"1700000000"}}})"),
+            (ErrorFile{"ValueError: x", 1'700'000'000'000'000'000}));
+}
+
+TEST(ErrorFileTest, OddTimesAreUnknownTimes) {
+  for (const char* time : {"\"\"", "\"x\"", "\"1e400\"", "-5", "\"nan\"", "\"inf\"", "[]", "1e300", "\"12x\""}) {
+    const auto file =
+        ParseErrorFile(std::string(R"({"message":{"message":"m","extraInfo":{"timestamp":)") + time + "}}}");
+    ASSERT_TRUE(file) << time;
+    EXPECT_EQ(file->time_ns, 0) << time;
+  }
+}
+
+TEST(ErrorFileTest, WhatIsNoErrorFileIsNone) {
+  for (const char* text : {"", "{", "[]", "{}", R"({"message":5})", R"({"message":{"message":5}})", "null"}) {
+    EXPECT_FALSE(ParseErrorFile(text)) << text;
+  }
+  EXPECT_FALSE(ParseErrorFile(R"({"message":")" + std::string(kErrorFileMaxBytes, 'x') + "\"}"));
+}
+
+TEST(ErrorFileTest, LongTextsAreCutBetweenCharacters) {
+  std::string message = "x";
+  while (message.size() < kErrorTextMaxBytes + 10) message += "ä";
+  const auto file = ParseErrorFile(R"({"message":")" + message + "\"}");
+  ASSERT_TRUE(file);
+  EXPECT_LE(file->message.size(), kErrorTextMaxBytes);
+  EXPECT_EQ(file->message.size() % 2, 1u);
+  EXPECT_EQ(SafeText("a\xff\xc3"), "a??");
+  EXPECT_EQ(SafeText("\xed\xa0\x80\xc0\x80"), "?????");
+}
+
+TEST(OomKillsTest, ReadsTheCounterOfEachKind) {
+  EXPECT_EQ(ParseOomKills("low 0\noom 3\noom_kill 2\noom_group_kill 9\n"), 2u);
+  EXPECT_EQ(ParseOomKills("oom_kill_disable 0\nunder_oom 0\noom_kill 4\n"), 4u);
+  EXPECT_EQ(ParseOomKills("nothing 1\n"), std::nullopt);
+}
+
+}  // namespace
+}  // namespace aimaster::agent

@@ -1,0 +1,118 @@
+#include "agent/frame_check.h"
+
+#include <algorithm>
+#include <set>
+#include <string>
+
+#include "agent/limits.h"
+#include "shim/launch_format.h"
+
+namespace aimaster::agent {
+namespace {
+
+std::unexpected<Error> Bad(std::string what) { return Fail(ErrorKind::kUsage, std::move(what)); }
+
+bool HasNul(const std::string& text) { return text.find('\0') != std::string::npos; }
+bool IsString(const std::string& text) { return text.size() <= kStringMaxBytes && !HasNul(text); }
+bool IsPath(const std::string& path) {
+  return path.starts_with('/') && path.size() <= kLaunchMaxPathBytes && !HasNul(path);
+}
+
+template <typename Map>
+Status CheckEnvironment(const Map& environment) {
+  if (environment.size() > kVariablesMax) return Bad("too many variables");
+  for (const auto& [name, value] : environment) {
+    if (name.empty() || name.find('=') != std::string::npos || !IsString(name)) return Bad("a variable's name is bad");
+    if (!IsString(value) || name.size() + value.size() > kStringMaxBytes)
+      return Bad("the value of " + name + " is bad");
+  }
+  return {};
+}
+
+Status Check(const v1::JobConfig& job) {
+  if (!IsSafeName(job.job_id())) return Bad("the job's id is bad");
+  if (job.command().empty() || job.command(0).empty()) return Bad("there is no command");
+  if (job.command().size() > static_cast<int>(kArgumentsMax)) return Bad("the command has too many arguments");
+  if (!std::ranges::all_of(job.command(), IsString)) return Bad("an argument of the command is bad");
+  if (!IsPath(job.working_directory())) return Bad("the working directory is no absolute path");
+  if (!job.log_directory().empty() && !IsPath(job.log_directory())) return Bad("the log directory is no absolute path");
+  if (job.stop_grace_ms() > kLaunchMaxStopGraceMs) return Bad("the stop grace is out of range");
+  return CheckEnvironment(job.environment());
+}
+
+Status Check(const v1::AttemptId& id) {
+  if (id.instance() > kIndexMax || id.attempt() > kIndexMax)
+    return Bad("an instance or attempt number is out of range");
+  return {};
+}
+
+Status Check(const v1::StartInstance& start) {
+  if (const Status id = Check(start.id()); !id) return id;
+  if (!IsSafeName(start.instance_name())) return Bad("the instance's name is bad");
+  if (start.round() > kIndexMax) return Bad("the round is out of range");
+  if (start.ranks().empty() || start.ranks().size() > static_cast<int>(kRanksPerInstanceMax)) {
+    return Bad("the number of ranks is out of range");
+  }
+  std::set<uint32_t> locals;
+  for (const v1::RankLaunch& rank : start.ranks()) {
+    if (rank.rank() > kIndexMax || rank.local() >= kRanksPerInstanceMax) return Bad("a rank's number is out of range");
+    if (!locals.insert(rank.local()).second) return Bad("two ranks have the same local number");
+    if (const Status environment = CheckEnvironment(rank.environment()); !environment) return environment;
+  }
+  return {};
+}
+
+Status Check(const v1::StopInstance& stop) {
+  if (!stop.instance_name().empty() && !IsSafeName(stop.instance_name())) return Bad("the instance's name is bad");
+  return Check(stop.id());
+}
+
+Status Check(const v1::Command& command) {
+  switch (command.body_case()) {
+    case v1::Command::kStartInstance:
+      return Check(command.start_instance());
+    case v1::Command::kStopInstance:
+      return Check(command.stop_instance());
+    case v1::Command::kSignalInstances:
+    case v1::Command::kReservePort:
+    case v1::Command::kCollectEvidence:
+    case v1::Command::kShutdown:
+      return {};
+    case v1::Command::BODY_NOT_SET:
+      break;
+  }
+  return Bad("a command of a kind that this agent does not know");
+}
+
+}  // namespace
+
+bool IsSafeName(std::string_view name) {
+  constexpr std::string_view kAllowed = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-";
+  return !name.empty() && name.size() <= kNameMaxBytes && name.find_first_not_of(kAllowed) == std::string_view::npos &&
+         name.find_first_not_of('.') != std::string_view::npos;
+}
+
+Result<v1::ToAgent> ParseFrame(std::string_view bytes) {
+  v1::ToAgent message;
+  if (bytes.size() > kMessageToAgentMax) return Bad("a message of " + std::to_string(bytes.size()) + " bytes");
+  if (!message.ParseFromArray(bytes.data(), static_cast<int>(bytes.size()))) return Bad("a message that is no message");
+  Status checked;
+  switch (message.body_case()) {
+    case v1::ToAgent::kWelcome:
+      checked = Check(message.welcome().job());
+      break;
+    case v1::ToAgent::kCommand:
+      checked = Check(message.command());
+      break;
+    case v1::ToAgent::kRefused:
+    case v1::ToAgent::kAcknowledge:
+    case v1::ToAgent::kHeartbeatReply:
+      break;
+    case v1::ToAgent::BODY_NOT_SET:
+      return Bad("a message of a kind that this agent does not know");
+  }
+  if (!checked) return std::unexpected(checked.error());
+  return message;
+}
+
+}  // namespace aimaster::agent

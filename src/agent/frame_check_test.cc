@@ -1,0 +1,85 @@
+#include "agent/frame_check.h"
+
+#include <gtest/gtest.h>
+
+#include "agent/limits.h"
+
+namespace aimaster::agent {
+namespace {
+
+v1::ToAgent GoodStart() {
+  v1::ToAgent message;
+  v1::StartInstance& start = *message.mutable_command()->mutable_start_instance();
+  start.set_instance_name("dlc0000000000000-worker-0");
+  start.add_ranks()->set_rank(0);
+  return message;
+}
+
+bool IsGood(const v1::ToAgent& message) { return ParseFrame(message.SerializeAsString()).has_value(); }
+
+TEST(FrameCheckTest, TakesAGoodStart) { EXPECT_TRUE(IsGood(GoodStart())); }
+
+TEST(FrameCheckTest, NamesCannotLeaveTheirDirectory) {
+  for (const char* name : {"", ".", "..", "../x", "a/b", "/etc", "a b", "a\nb", "ä"}) {
+    EXPECT_FALSE(IsSafeName(name)) << name;
+    v1::ToAgent message = GoodStart();
+    message.mutable_command()->mutable_start_instance()->set_instance_name(name);
+    EXPECT_FALSE(IsGood(message)) << name;
+  }
+  EXPECT_FALSE(IsSafeName(std::string(kNameMaxBytes + 1, 'a')));
+  EXPECT_TRUE(IsSafeName("a.b_c-D9"));
+}
+
+TEST(FrameCheckTest, NumbersAreBounded) {
+  v1::ToAgent message = GoodStart();
+  message.mutable_command()->mutable_start_instance()->mutable_id()->set_instance(kIndexMax + 1);
+  EXPECT_FALSE(IsGood(message));
+  message = GoodStart();
+  message.mutable_command()->mutable_start_instance()->mutable_ranks(0)->set_local(kRanksPerInstanceMax);
+  EXPECT_FALSE(IsGood(message));
+}
+
+TEST(FrameCheckTest, RanksExistAndHaveTheirOwnFiles) {
+  v1::ToAgent message = GoodStart();
+  message.mutable_command()->mutable_start_instance()->add_ranks()->set_rank(1);  // local 0 again
+  EXPECT_FALSE(IsGood(message));
+  message.mutable_command()->mutable_start_instance()->clear_ranks();
+  EXPECT_FALSE(IsGood(message));
+}
+
+TEST(FrameCheckTest, VariablesCannotBreakOutOfTheLaunchFile) {
+  const std::pair<std::string, std::string> bad[] = {{"", "x"},
+                                                     {"A=B", "x"},
+                                                     {std::string("A\0B", 3), "x"},
+                                                     {"A", std::string("x\0y", 3)},
+                                                     {"A", std::string(kStringMaxBytes + 1, 'x')}};
+  for (const auto& [name, value] : bad) {
+    v1::ToAgent message = GoodStart();
+    (*message.mutable_command()->mutable_start_instance()->mutable_ranks(0)->mutable_environment())[name] = value;
+    EXPECT_FALSE(IsGood(message)) << name;
+  }
+}
+
+TEST(FrameCheckTest, AJobHasACommandAndAbsolutePaths) {
+  v1::ToAgent message;
+  v1::JobConfig& job = *message.mutable_welcome()->mutable_job();
+  job.set_job_id("dlc0000000000000");
+  job.set_working_directory("/");
+  EXPECT_FALSE(IsGood(message));
+  job.add_command("true");
+  EXPECT_TRUE(IsGood(message));
+  job.set_log_directory("logs");
+  EXPECT_FALSE(IsGood(message));
+  job.clear_log_directory();
+  job.set_working_directory(".");
+  EXPECT_FALSE(IsGood(message));
+}
+
+TEST(FrameCheckTest, WhatIsNoMessageIsAnError) {
+  EXPECT_FALSE(ParseFrame("").has_value());
+  EXPECT_FALSE(ParseFrame("hello").has_value());
+  EXPECT_FALSE(IsGood(v1::ToAgent()));
+}
+
+}  // namespace
+}  // namespace aimaster::agent

@@ -1,0 +1,79 @@
+// Every bound and every rhythm of the agent, in one place, with the relations between them asserted.
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+
+#include "core/failure.h"
+#include "wire/limits.h"
+
+namespace aimaster::agent {
+
+using namespace std::chrono_literals;
+
+// Frames from the master.
+inline constexpr size_t kNameMaxBytes = 200;
+inline constexpr uint32_t kIndexMax = 10'000'000;  // instances, attempts, rounds, ranks of one job
+inline constexpr size_t kRanksPerInstanceMax = 1024;
+inline constexpr size_t kArgumentsMax = 4096;
+inline constexpr size_t kVariablesMax = 4096;
+inline constexpr size_t kStringMaxBytes = 128 << 10;  // one argument or variable; the kernel takes no more either
+
+// Small files that we read back: our own, the shim's, a framework's.
+inline constexpr size_t kSmallFileMaxBytes = 1 << 20;
+inline constexpr size_t kErrorFileMaxBytes = 64 << 10;
+inline constexpr size_t kLogTailMaxBytes = 64 << 10;  // scanned of each output file of a dead rank
+static_assert(kErrorTextMaxBytes < kErrorFileMaxBytes && kErrorTextMaxBytes < kLogTailMaxBytes);
+
+// The master.
+inline constexpr auto kMasterSilentMax = 10s;  // nothing heard for so long: dial again
+inline constexpr auto kGoodbyeMax = 500ms;     // for what is queued, when the agent ends
+inline constexpr auto kWelcomeMax = 5s;        // from the handshake to the Welcome
+inline constexpr auto kBackoffFirst = 20ms;
+inline constexpr auto kBackoffMax = 2s;
+inline constexpr auto kAddressPoll = 20ms;           // how soon a new master.json is seen while waiting to dial
+inline constexpr auto kOrphanTimeoutDefault = 600s;  // until a master has told its own
+inline constexpr size_t kHeartbeatQueueMaxBytes = 256 << 10;  // more unsent than this: heartbeats are dropped
+static_assert(kHeartbeatInterval * 3 < kMasterSilentMax && kBackoffFirst < kBackoffMax);
+
+// Waiting for files of the shim.
+inline constexpr auto kPollFirst = 200us;
+inline constexpr auto kPollFast = 2ms;
+inline constexpr auto kPollFastFor = 100ms;
+inline constexpr auto kPollSlow = 20ms;
+static_assert(kPollFirst < kPollFast && kPollFast < kPollSlow);
+
+// Sweeping after a lost shim.
+inline constexpr auto kSweepFirst = 5ms;
+inline constexpr auto kSweepMax = 500ms;
+inline constexpr auto kForeignLockPoll = 500ms;
+
+// Evidence.
+inline constexpr auto kCoreDumpPoll = 100ms;
+inline constexpr auto kCoreDumpWatchFor = 60s;
+inline constexpr auto kEvidenceDrainMax = 2s;  // for exit files of ranks that are already dead
+
+// Logs.
+inline constexpr auto kLogTick = 1s;
+inline constexpr auto kLogTickFast = 100ms;
+inline constexpr uint64_t kLogFastBytesPerSecond = 50'000'000;
+inline constexpr uint64_t kPunchStepBytes = 64 << 20;  // freed in one go: more would hold up everything else
+inline constexpr auto kReadyPollFirst = 2ms;
+inline constexpr auto kReadyPollFirstFor = 100ms;
+inline constexpr auto kReadyPollNext = 20ms;
+inline constexpr auto kReadyPollNextFor = 5s;
+
+// Ports.
+inline constexpr int kPortTriesMax = 100;
+inline constexpr uint16_t kPortLowest = 10'000;
+inline constexpr auto kPortPollFirst = 50ms;
+inline constexpr auto kPortPollMax = 1s;
+
+// Clock: samples kept, and what "unknown" means in a field that has no other word for it.
+inline constexpr size_t kClockSamples = 16;
+inline constexpr auto kClockUncertaintyUnknown = 3600s;
+inline constexpr int kClockFirstHeartbeats = 4;  // sent right after a Welcome, to know the offset early
+inline constexpr auto kClockFirstInterval = 10ms;
+
+}  // namespace aimaster::agent

@@ -1,0 +1,81 @@
+#include "agent/log_file.h"
+
+#include <fcntl.h>
+#include <linux/falloc.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <utility>
+
+#include "agent/limits.h"
+#include "agent/log.h"
+
+namespace aimaster::agent {
+namespace {
+
+constexpr uint64_t kAlignment = 64 << 10;  // of holes; a multiple of every file system's block
+
+}  // namespace
+
+LogFile::LogFile(std::string path, uint64_t max_bytes) : path_(std::move(path)), max_bytes_(max_bytes) {}
+
+LogFile::~LogFile() {
+  if (fd_ >= 0) ::close(fd_);
+}
+
+LogFile::LogFile(LogFile&& other) noexcept
+    : path_(std::move(other.path_)),
+      max_bytes_(other.max_bytes_),
+      fd_(std::exchange(other.fd_, -1)),
+      writable_(other.writable_),
+      size_(other.size_),
+      blocks_bytes_(other.blocks_bytes_),
+      hole_end_(other.hole_end_),
+      has_output_(other.has_output_) {}
+
+bool LogFile::Open() {
+  if (fd_ >= 0) return true;
+  fd_ = ::open(path_.c_str(), O_RDWR | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+  writable_ = fd_ >= 0;
+  if (fd_ < 0) fd_ = ::open(path_.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+  return fd_ >= 0;
+}
+
+uint64_t LogFile::Look() {
+  struct stat status{};
+  if (!Open() || ::fstat(fd_, &status) != 0 || !S_ISREG(status.st_mode)) return 0;
+  const auto size = static_cast<uint64_t>(status.st_size);
+  blocks_bytes_ = static_cast<uint64_t>(status.st_blocks) * 512;
+  const bool shrank = size < size_;
+  if (shrank) hole_end_ = 0;
+  // A truncation is activity, also one that left nothing.
+  const uint64_t grown = shrank ? std::max<uint64_t>(size, 1) : size - size_;
+  size_ = size;
+  has_output_ = has_output_ || grown > 0;
+  return grown;
+}
+
+bool LogFile::Bound() {
+  if (max_bytes_ == 0 || !writable_ || blocks_bytes_ <= max_bytes_) return false;
+  const uint64_t keep = max_bytes_ / 2;
+  const uint64_t wanted_end = size_ > keep ? (size_ - keep) / kAlignment * kAlignment : 0;
+  if (wanted_end <= hole_end_) return false;
+  const uint64_t end = std::min(wanted_end, hole_end_ + kPunchStepBytes);
+  const auto start = static_cast<off_t>(hole_end_);
+  if (::fallocate(fd_, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, start, static_cast<off_t>(end) - start) == 0) {
+    hole_end_ = end;
+    return end < wanted_end;
+  }
+  if ((errno == EOPNOTSUPP || errno == ENOSYS || errno == ENODEV) && ::ftruncate(fd_, 0) == 0) {
+    size_ = 0;
+    hole_end_ = 0;
+    return false;
+  }
+  LogWarning("cannot bound " + path_ + ": error " + std::to_string(errno));
+  writable_ = false;
+  return false;
+}
+
+}  // namespace aimaster::agent

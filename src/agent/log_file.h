@@ -1,0 +1,39 @@
+// LogFile: one output file of a rank, watched by its size alone. It grows, it was cut short by its program, it takes
+// too much room: fstat says all of this, and there is no watch that could run out.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+namespace aimaster::agent {
+
+class LogFile {
+ public:
+  LogFile(std::string path, uint64_t max_bytes);  // 0: no bound
+  ~LogFile();
+  LogFile(LogFile&& other) noexcept;
+  LogFile& operator=(LogFile&&) = delete;
+
+  // Bytes that came since the last look. A file that shrank was truncated by its program and counts from 0 again.
+  uint64_t Look();
+  bool has_output() const { return has_output_; }
+
+  // Gives old bytes back when the file holds more than its bound: a hole grows from its start, at most kPunchStepBytes
+  // at a time, so that nothing else waits long. True when there is more to give back.
+  // Where the file system knows no holes the file is cut to nothing; its writer appends, so it goes on from there.
+  bool Bound();
+
+ private:
+  bool Open();
+
+  std::string path_;
+  uint64_t max_bytes_;
+  int fd_ = -1;
+  bool writable_ = false;
+  uint64_t size_ = 0;
+  uint64_t blocks_bytes_ = 0;
+  uint64_t hole_end_ = 0;
+  bool has_output_ = false;
+};
+
+}  // namespace aimaster::agent

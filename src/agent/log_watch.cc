@@ -1,0 +1,107 @@
+#include "agent/log_watch.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "agent/clock.h"
+#include "agent/limits.h"
+
+namespace aimaster::agent {
+
+LogWatch::LogWatch(boost::asio::io_context& io, std::function<void(AttemptKey)> on_ready)
+    : on_ready_(std::move(on_ready)), timer_(io) {}
+
+void LogWatch::Add(const Claim& claim, bool is_ready) {
+  Watched watched{.ranks = {}, .since = MonotonicNow(), .is_ready = is_ready};
+  for (const ClaimedRank& rank : claim.ranks) {
+    const std::string base = claim.log_directory + "/rank" + std::to_string(rank.local);
+    RankLog log{.local = rank.local, .counts_as_ready = false, .files = {}};
+    log.files.emplace_back(base + ".out", max_bytes_);
+    log.files.emplace_back(base + ".err", max_bytes_);
+    watched.ranks.push_back(std::move(log));
+  }
+  const auto [added, is_new] = watched_.insert_or_assign(claim.key, std::move(watched));
+  LookAt(claim.key, added->second);
+  Schedule();
+}
+
+void LogWatch::RankEnded(AttemptKey key, uint32_t local, bool well) {
+  const auto found = watched_.find(key);
+  if (found == watched_.end()) return;
+  for (RankLog& rank : found->second.ranks) {
+    if (rank.local == local && well) rank.counts_as_ready = true;
+  }
+  LookAt(key, found->second);
+}
+
+void LogWatch::Remove(AttemptKey key) {
+  const auto found = watched_.find(key);
+  if (found == watched_.end()) return;
+  found->second.is_ready = true;  // an end is no readiness
+  found->second.is_ending = LookAt(key, found->second);
+  if (!found->second.is_ending) watched_.erase(found);
+  Schedule();
+}
+
+void LogWatch::Look() {
+  const Monotonic now = MonotonicNow();
+  const uint64_t before = activity_.bytes;
+  has_more_to_free_ = false;
+  for (auto entry = watched_.begin(); entry != watched_.end();) {
+    const bool has_more = LookAt(entry->first, entry->second);
+    has_more_to_free_ = has_more_to_free_ || has_more;
+    entry = entry->second.is_ending && !has_more ? watched_.erase(entry) : std::next(entry);
+  }
+  const double seconds = std::chrono::duration<double>(now - last_look_).count();
+  // All files together: an upper bound of any one, and cheaper to be right about.
+  is_growing_fast_ = max_bytes_ > 0 && seconds > 0 &&
+                     static_cast<double>(activity_.bytes - before) / seconds > double{kLogFastBytesPerSecond};
+  last_look_ = now;
+  Schedule();
+}
+
+bool LogWatch::LookAt(AttemptKey key, Watched& watched) {
+  bool has_more = false;
+  bool all_ready = true;
+  for (RankLog& rank : watched.ranks) {
+    for (LogFile& file : rank.files) {
+      const uint64_t grown = file.Look();
+      if (grown > 0) {
+        activity_.bytes += grown;
+        activity_.last_output_wall_ns = WallNow().since_epoch.count();
+      }
+      has_more = file.Bound() || has_more;
+      rank.counts_as_ready = rank.counts_as_ready || file.has_output();
+    }
+    all_ready = all_ready && rank.counts_as_ready;
+  }
+  if (all_ready && !std::exchange(watched.is_ready, true)) on_ready_(key);
+  return has_more;
+}
+
+Duration LogWatch::NextDelay(Monotonic now) const {
+  if (has_more_to_free_ || std::ranges::any_of(watched_, [](const auto& entry) { return entry.second.is_ending; })) {
+    return Duration::zero();
+  }
+  Duration delay = is_growing_fast_ ? Duration(kLogTickFast) : Duration(kLogTick);
+  for (const auto& [key, watched] : watched_) {
+    if (watched.is_ready) continue;
+    const Duration age = now - watched.since;
+    if (age < kReadyPollFirstFor) {
+      delay = std::min<Duration>(delay, kReadyPollFirst);
+    } else if (age < kReadyPollNextFor) {
+      delay = std::min<Duration>(delay, kReadyPollNext);
+    }
+  }
+  return delay;
+}
+
+void LogWatch::Schedule() {
+  if (watched_.empty()) {
+    timer_.Cancel();
+  } else {
+    timer_.After(NextDelay(MonotonicNow()), [this] { Look(); });
+  }
+}
+
+}  // namespace aimaster::agent

@@ -1,0 +1,62 @@
+// LogWatch looks at the output files of all live ranks: how much they print, when they first did, and that none takes
+// more room than it may. It looks often while an attempt is young (people wait for `ready`) and while a file grows fast
+// (its bound must hold), and once per second otherwise.
+#pragma once
+
+#include <boost/asio/io_context.hpp>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <vector>
+
+#include "agent/attempt_files.h"
+#include "agent/conversation.h"
+#include "agent/log_file.h"
+#include "agent/timer.h"
+#include "core/time.h"
+
+namespace aimaster::agent {
+
+class LogWatch {
+ public:
+  // `on_ready`: each rank of the attempt has printed something, or ended well. Once per attempt.
+  LogWatch(boost::asio::io_context& io, std::function<void(AttemptKey)> on_ready);
+
+  void SetMaxBytes(uint64_t max_bytes) { max_bytes_ = max_bytes; }  // of each file of attempts added from now on
+  void Add(const Claim& claim, bool is_ready);
+  void RankEnded(AttemptKey key, uint32_t local, bool well);
+  // Looks a last time and lets go.
+  void Remove(AttemptKey key);
+
+  const LogActivity& activity() const { return activity_; }
+
+ private:
+  struct RankLog {
+    uint32_t local = 0;
+    bool counts_as_ready = false;
+    std::vector<LogFile> files;
+  };
+  struct Watched {
+    std::vector<RankLog> ranks;
+    Monotonic since;
+    bool is_ready = false;
+    bool is_ending = false;  // let go once its files are within their bounds
+  };
+
+  void Look();
+  // True when there is more room to give back.
+  bool LookAt(AttemptKey key, Watched& watched);
+  Duration NextDelay(Monotonic now) const;
+  void Schedule();
+
+  std::function<void(AttemptKey)> on_ready_;
+  uint64_t max_bytes_ = 0;
+  std::map<AttemptKey, Watched> watched_;
+  LogActivity activity_;
+  bool is_growing_fast_ = false;
+  bool has_more_to_free_ = false;
+  Monotonic last_look_;
+  Timer timer_;
+};
+
+}  // namespace aimaster::agent

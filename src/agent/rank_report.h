@@ -1,0 +1,28 @@
+// RankReport: everything that a node knows about the end of one rank: what the shim wrote, what its last output says,
+// what its framework left in the error file. Gathered at once after the death: output files are bounded, and what they
+// say may be gone later.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "agent/attempt_files.h"
+#include "agent/clock_offset.h"
+#include "aimaster/v1/agent.pb.h"
+#include "detect/pattern_matcher.h"
+
+namespace aimaster::agent {
+
+struct RankEnd {
+  ClaimedRank rank;
+  std::optional<RankExitFile> exit;  // none: the shim was lost before it could write one
+  std::string lost_reason;           // then this says why
+  bool out_of_memory = false;
+  int64_t dump_start_ns = 0;
+};
+
+v1::RankExited MakeRankReport(const AttemptDirectory& directory, const Claim& claim, const RankEnd& end,
+                              const ClockEstimate& clock, PatternMatcher& matcher);
+
+}  // namespace aimaster::agent
