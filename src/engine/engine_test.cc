@@ -227,6 +227,25 @@ TEST(EngineStopTest, AStopWithGraceThenOneWithout) {
   EXPECT_EQ(job.job().reason_code, "JobStoppedByUser");
 }
 
+TEST(EngineStopTest, WhoFailedAndWhoWasStoppedStaysVisible) {
+  EngineHarness job(3);
+  job.spec.fault_tolerance.enable_job_restart = false;
+  job.Run();
+  job.Feed(RankSucceeded{InstanceIndex{2}, Attempt{0}, Rank{2}});
+  job.FailAndJudge(1, Retryable::kNo, 5);
+  RankFailure stopped = job.Failure(0, 0);
+  stopped.exit = RankExit{.signal = 15};
+  stopped.stopped_by_us = true;
+  job.Feed(RankFailed{stopped});
+  job.EndedAll();
+  const auto& instances = job.job().instances;
+  EXPECT_EQ(instances[0].status, InstanceStatus::kStopped);
+  EXPECT_EQ(instances[0].exit_code, 143);
+  EXPECT_EQ(instances[1].status, InstanceStatus::kFailed);
+  EXPECT_EQ(instances[1].exit_code, 5);
+  EXPECT_EQ(instances[2].status, InstanceStatus::kSucceeded);
+}
+
 TEST(EngineStopTest, AStopDuringARestartWinsOverTheRestart) {
   EngineHarness job(2);
   job.Run();

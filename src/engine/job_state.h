@@ -31,8 +31,8 @@ struct InstanceState {
   bool started = false;  // InstanceStarted seen in this attempt
   bool ready = false;
   uint32_t ranks_succeeded = 0;
-  uint32_t ranks_failed = 0;
-  std::optional<int> exit_code;  // of its first failed rank, else 0 when it succeeded
+  uint32_t ranks_failed = 0;     // by their own fault, not by our signal
+  std::optional<int> exit_code;  // of its first failed rank; 0 when it succeeded
   std::optional<int> signal;
   bool operator==(const InstanceState&) const = default;
 };

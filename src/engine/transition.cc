@@ -5,6 +5,10 @@
 
 namespace aimaster {
 
+std::string Count(uint64_t number, const std::string& noun) {
+  return std::to_string(number) + " " + noun + (number == 1 ? "" : "s");
+}
+
 StepResult Transition::TakeResult() {
   result_.changed_instances.assign(changed_instances_.begin(), changed_instances_.end());
   result_.changed_rounds.assign(changed_rounds_.begin(), changed_rounds_.end());

@@ -22,6 +22,9 @@ inline constexpr uint32_t kStopEscalationsMax = 6;
 inline constexpr Duration kCollectCap = std::chrono::seconds{120};
 inline constexpr uint32_t kPortReservationsMax = 5;
 
+// "1 node", "2 nodes".
+std::string Count(uint64_t number, const std::string& noun);
+
 class Transition {
  public:
   Transition(JobState& job, const Moment& now) : job_(job), now_(now) {}

@@ -27,10 +27,14 @@ void Transition::On(const RankFailed& input) {
   if (instance == nullptr || !Holds(*instance, failure.rank) || job_.rank_ended[Value(failure.rank)]) return;
   job_.rank_ended[Value(failure.rank)] = true;
   job_.dumping_core.erase(failure.rank);
-  if (++Changed(failure.instance).ranks_failed == 1 && failure.exit) {
+  Changed(failure.instance);
+  const bool own_fault = !failure.stopped_by_us;
+  // What is shown of an instance is its first own fault; how it died of our signal only while there is none.
+  if (failure.exit && (!instance->exit_code || (own_fault && instance->ranks_failed == 0))) {
     instance->exit_code = ShellStatus(*failure.exit);
     instance->signal = failure.exit->signal;
   }
+  instance->ranks_failed += own_fault;
   switch (job_.phase) {
     case Phase::kRunning:
       OpenCollection(failure);

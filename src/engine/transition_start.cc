@@ -30,8 +30,8 @@ void Transition::On(const JobSubmitted& input) {
 
   job_.status = JobStatus::kEnvPreparing;
   Tell("aimaster.job.submitted", "",
-       "job submitted: " + std::to_string(job_.instances.size()) + " instances, " +
-           std::to_string(WorldSize(job_.spec)) + " ranks, " + std::to_string(job_.nodes.size()) + " nodes");
+       "job submitted: " + Count(job_.instances.size(), "instance") + ", " + Count(WorldSize(job_.spec), "rank") +
+           ", " + Count(job_.nodes.size(), "node"));
   for (const std::string& note : job_.spec.notes) Tell("aimaster.job.note", "", note);
   Acquire();
 }
@@ -131,8 +131,8 @@ void Transition::StartAllInstances() {
   }
   ChangedRound();
   Tell("aimaster.round.started", "",
-       "round " + std::to_string(Value(job_.round)) + " starts " + std::to_string(job_.instances.size()) +
-           " instances, MASTER_PORT " + std::to_string(job_.master_port));
+       "round " + std::to_string(Value(job_.round)) + " starts " + Count(job_.instances.size(), "instance") +
+           ", MASTER_PORT " + std::to_string(job_.master_port));
 }
 
 void Transition::On(const InstanceStarted& input) {

@@ -55,7 +55,8 @@ void Transition::StopLiveInstances(bool at_once) {
     if (!job_.instances[i].live) continue;
     const InstanceIndex index{static_cast<uint32_t>(i)};
     InstanceState& instance = Changed(index);
-    instance.status = InstanceStatus::kStopping;
+    // One whose ranks have all ended well has succeeded, and is only being swept.
+    if (instance.ranks_succeeded < instance.ranks) instance.status = InstanceStatus::kStopping;
     Act(StopInstance{.instance = index, .attempt = instance.attempt, .node = instance.node, .at_once = at_once});
   }
 }
@@ -65,13 +66,13 @@ void Transition::On(const InstanceEnded& input) {
   if (instance == nullptr) return;
   LoseSilentRanks(input.instance, "it ended and left no exit status", false);
   Changed(input.instance).live = false;
-  if (instance->ranks_succeeded == instance->ranks) {
-    instance->status = InstanceStatus::kSucceeded;
-    instance->exit_code = 0;
-  } else if (job_.phase == Phase::kStopping && instance->status == InstanceStatus::kStopping) {
+  if (instance->ranks_failed > 0) {
+    instance->status = InstanceStatus::kFailed;
+  } else if (instance->status == InstanceStatus::kStopping) {
     instance->status = InstanceStatus::kStopped;
   } else {
-    instance->status = InstanceStatus::kFailed;
+    instance->status = InstanceStatus::kSucceeded;
+    instance->exit_code = 0;
   }
   switch (job_.phase) {
     case Phase::kRunning:
