@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <unistd.h>
 
+#include <cerrno>
 #include <charconv>
 #include <nlohmann/json.hpp>
 
@@ -226,13 +227,14 @@ Status AttemptDirectory::WriteTombstone(const AttemptKey& key) const {
 
 std::optional<pid_t> AttemptDirectory::LockHolder() const {
   const int fd = ::open(File(AIMASTER_FILE_LOCK).c_str(), O_RDWR | O_CLOEXEC);
-  if (fd < 0) return std::nullopt;
+  if (fd < 0) return errno == ENOENT ? std::nullopt : std::optional<pid_t>(0);
   struct flock lock{};
   lock.l_type = F_WRLCK;
   lock.l_whence = SEEK_SET;
   const int result = ::fcntl(fd, F_GETLK, &lock);
   ::close(fd);
-  if (result != 0 || lock.l_type == F_UNLCK) return std::nullopt;
+  if (result != 0) return 0;
+  if (lock.l_type == F_UNLCK) return std::nullopt;
   return lock.l_pid;
 }
 

@@ -100,7 +100,8 @@ class AttemptDirectory {
   // Makes the directory where needed.
   Status WriteTombstone(const AttemptKey& key) const;
 
-  // Who holds the shim's lock: nobody (empty), or a pid; 0 for a holder that can't be seen from here.
+  // Who holds the shim's lock: nobody (empty), or a pid; 0 for a holder that can't be seen from here, and when the
+  // lock could not be asked for: only who is known to be gone counts as gone.
   std::optional<pid_t> LockHolder() const;
 
  private:

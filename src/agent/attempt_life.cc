@@ -123,7 +123,9 @@ void AttemptLife::WaitForForeignLock() {
       AdoptHolder(*holder);
       return;
     }
-    LogWarning(Name() + ": its lock is held by an unknown process " + std::to_string(*holder) + "; waiting");
+    if (!std::exchange(told_foreign_lock_, true)) {
+      LogWarning(Name() + ": its lock is held by an unknown process " + std::to_string(*holder) + "; waiting");
+    }
     started_timer_.After(kForeignLockPoll, [this] { WaitForForeignLock(); });
   });
 }
@@ -132,7 +134,8 @@ void AttemptLife::WatchShim(const ProcessIdentity& shim) {
   shim_ = shim;
   shim_watch_ = ProcessWatch::Open(owner_.io(), shim, [this] { OnShimGone(); });
   if (!shim_watch_) {
-    started_timer_.After(Duration::zero(), [this] { OnShimGone(); });
+    // Gone already; or there is no descriptor left to hold it by, and then its lock leads back here.
+    started_timer_.After(kPollFast, [this] { OnShimGone(); });
     return;
   }
   if (started_) return;

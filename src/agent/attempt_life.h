@@ -114,6 +114,7 @@ class AttemptLife {
   std::optional<Started> started_;
   std::string lost_reason_;
   bool never_ran_ = false;  // stopped before anything was started: there are no ranks to report
+  bool told_foreign_lock_ = false;
   int empty_passes_ = 0;
   Duration started_delay_{};
   Duration exit_delay_{};

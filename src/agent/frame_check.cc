@@ -40,6 +40,14 @@ Status Check(const v1::JobConfig& job) {
   return CheckEnvironment(job.environment());
 }
 
+// The sums and differences of what passes here can be computed.
+bool IsTime(int64_t ns) { return ns >= 0 && ns <= int64_t{1} << 61; }
+
+Status Check(const v1::HeartbeatReply& reply) {
+  if (IsTime(reply.agent_wall_ns()) && IsTime(reply.master_wall_ns())) return {};
+  return Bad("a time is out of range");
+}
+
 Status Check(const v1::AttemptId& id) {
   if (id.instance() > kIndexMax || id.attempt() > kIndexMax)
     return Bad("an instance or attempt number is out of range");
@@ -104,9 +112,11 @@ Result<v1::ToAgent> ParseFrame(std::string_view bytes) {
     case v1::ToAgent::kCommand:
       checked = Check(message.command());
       break;
+    case v1::ToAgent::kHeartbeatReply:
+      checked = Check(message.heartbeat_reply());
+      break;
     case v1::ToAgent::kRefused:
     case v1::ToAgent::kAcknowledge:
-    case v1::ToAgent::kHeartbeatReply:
       break;
     case v1::ToAgent::BODY_NOT_SET:
       return Bad("a message of a kind that this agent does not know");

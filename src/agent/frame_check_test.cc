@@ -75,6 +75,16 @@ TEST(FrameCheckTest, AJobHasACommandAndAbsolutePaths) {
   EXPECT_FALSE(IsGood(message));
 }
 
+TEST(FrameCheckTest, TimesAreTimes) {
+  v1::ToAgent message;
+  message.mutable_heartbeat_reply()->set_master_wall_ns(1'700'000'000'000'000'000);
+  EXPECT_TRUE(IsGood(message));
+  message.mutable_heartbeat_reply()->set_agent_wall_ns(-1);
+  EXPECT_FALSE(IsGood(message));
+  message.mutable_heartbeat_reply()->set_agent_wall_ns(INT64_MAX);
+  EXPECT_FALSE(IsGood(message));
+}
+
 TEST(FrameCheckTest, WhatIsNoMessageIsAnError) {
   EXPECT_FALSE(ParseFrame("").has_value());
   EXPECT_FALSE(ParseFrame("hello").has_value());

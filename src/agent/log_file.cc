@@ -33,7 +33,8 @@ LogFile::LogFile(LogFile&& other) noexcept
       size_(other.size_),
       blocks_bytes_(other.blocks_bytes_),
       hole_end_(other.hole_end_),
-      has_output_(other.has_output_) {}
+      has_output_(other.has_output_),
+      last_output_wall_ns_(other.last_output_wall_ns_) {}
 
 bool LogFile::Open() {
   if (fd_ >= 0) return true;
@@ -54,6 +55,7 @@ uint64_t LogFile::Look() {
   const uint64_t grown = shrank ? std::max<uint64_t>(size, 1) : size - size_;
   size_ = size;
   has_output_ = has_output_ || grown > 0;
+  if (grown > 0) last_output_wall_ns_ = status.st_mtim.tv_sec * 1'000'000'000 + status.st_mtim.tv_nsec;
   return grown;
 }
 

@@ -17,6 +17,8 @@ class LogFile {
   // Bytes that came since the last look. A file that shrank was truncated by its program and counts from 0 again.
   uint64_t Look();
   bool has_output() const { return has_output_; }
+  // When the last bytes were written, by the file system's clock. An agent that has just come learns it from here too.
+  int64_t last_output_wall_ns() const { return last_output_wall_ns_; }
 
   // Gives old bytes back when the file holds more than its bound: a hole grows from its start, at most kPunchStepBytes
   // at a time, so that nothing else waits long. True when there is more to give back.
@@ -34,6 +36,7 @@ class LogFile {
   uint64_t blocks_bytes_ = 0;
   uint64_t hole_end_ = 0;
   bool has_output_ = false;
+  int64_t last_output_wall_ns_ = 0;
 };
 
 }  // namespace aimaster::agent

@@ -68,7 +68,7 @@ bool LogWatch::LookAt(AttemptKey key, Watched& watched) {
       const uint64_t grown = file.Look();
       if (grown > 0) {
         activity_.bytes += grown;
-        activity_.last_output_wall_ns = WallNow().since_epoch.count();
+        activity_.last_output_wall_ns = std::max(activity_.last_output_wall_ns, file.last_output_wall_ns());
       }
       has_more = file.Bound() || has_more;
       rank.counts_as_ready = rank.counts_as_ready || file.has_output();

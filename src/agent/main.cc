@@ -15,6 +15,7 @@
 
 #include "agent/agent.h"
 #include "agent/descriptor_limit.h"
+#include "agent/error_file.h"
 #include "agent/frame_check.h"
 #include "agent/limits.h"
 #include "agent/log.h"
@@ -58,7 +59,7 @@ Result<AgentOptions> ParseOptions(int argc, char** argv) {
         options.node_name = optarg;
         break;
       case 'a':
-        options.address = optarg;
+        options.address = SafeText(optarg);
         break;
       case 'l':
         options.log_root = optarg;
@@ -97,6 +98,13 @@ int Main(int argc, char** argv) {
   RaiseDescriptorLimit();
 
   const std::string node_directory = NodeDirectory(*options);
+  const auto self = ReadStat(::getpid());
+  const int own_pidfd = self ? OpenPidfd({::getpid(), self->start_ticks}) : -1;
+  if (own_pidfd < 0) {
+    LogError("this system has no pidfd_open, or no /proc of our own: Linux 5.3 or newer is needed");
+    return kExitCannotServe;
+  }
+  ::close(own_pidfd);
   if (const Status made = MakeDirectories(node_directory); !made) {
     LogError(made.error().message);
     return kExitCannotServe;
@@ -107,8 +115,7 @@ int Main(int argc, char** argv) {
   }
   const auto text = ReadSmallFile(node_directory + "/agent.json", kSmallFileMaxBytes);
   AgentFile file = (text ? ParseAgentFile(*text) : std::nullopt).value_or(AgentFile{});
-  const auto self = ReadStat(::getpid());
-  file.process = {::getpid(), self ? self->start_ticks : 0};
+  file.process = {::getpid(), self->start_ticks};
   file.boot_id = ReadBootId();
 
   boost::asio::io_context io(1);
