@@ -6,6 +6,7 @@ shopt -s nullglob
 cd "$(dirname "$0")/.."
 export CI=true # warnings are errors
 export AIMASTER_TREE=check
+export AIMASTER_TEST_FULL=1 # as often as the promises say: 50 of 50
 check_tree=$PWD/build-check
 logs=$check_tree/logs
 mkdir -p "$logs"
