@@ -46,7 +46,7 @@ int Run(const Arguments& arguments) {
   const Terminal terminal = LookAt(1);
   const std::string reason = summary->reason_message.empty() ? "" : ": " + summary->reason_message;
   std::string text = terminal.Paint(Colour::kBold, OneLine("job " + job->spec.id.text() + " (" + job->spec.name +
-                                                           ") is " + std::string(Name(summary->status)) + reason)) +
+                                                           "): " + std::string(Name(summary->status)) + reason)) +
                      "\n\n";
   for (const Decision& decision : *decisions) text += DecisionText(decision, terminal);
   return Print(text);

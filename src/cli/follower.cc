@@ -210,10 +210,7 @@ class Follower {
     if (IsEnd(summary_.status)) return FinishWithJob();
     const auto now = steady_clock::now();
     if (options_.give_up_after && now - began_ > *options_.give_up_after) {
-      return Fail({ErrorKind::kEnvironment, "job " + spec_.id.text() + " has not ended within " +
-                                                FormatDuration(*options_.give_up_after) + ", it is " +
-                                                std::string(Name(summary_.status)) + "; it goes on" +
-                                                (wishes_.stop_asked() ? " stopping" : "")});
+      return FailWhenTooLate();
     }
     if (IsLookedAfter()) {
       unattended_since_.reset();
@@ -222,6 +219,17 @@ class Follower {
     } else if (now - *unattended_since_ > kUnattendedMax) {
       FailUnattended();
     }
+  }
+
+  void FailWhenTooLate() {
+    std::string text = "job " + spec_.id.text() + " has not ended within " + WholeSeconds(*options_.give_up_after) +
+                       ", it is " + std::string(Name(summary_.status));
+    if (wishes_.pending()) {
+      text += "; its master has not taken the stop: " + wishes_.last_error();
+    } else if (options_.stop) {
+      text += "; it was told to stop, and goes on with that";
+    }
+    Fail({ErrorKind::kEnvironment, text});
   }
 
   bool IsLookedAfter() {

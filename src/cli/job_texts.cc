@@ -82,6 +82,11 @@ std::string DateTime(const std::optional<Wall>& time) {
   return time && time->since_epoch.count() != 0 ? LocalTime(*time, "%Y-%m-%d %H:%M:%S") : "-";
 }
 
+std::string WholeSeconds(Duration duration) {
+  const auto seconds = std::chrono::floor<std::chrono::seconds>(std::max(duration, Duration{}));
+  return seconds < std::chrono::minutes(1) ? std::to_string(seconds.count()) + " s" : FormatDuration(seconds);
+}
+
 std::string Count(uint64_t number, std::string_view noun) {
   return std::to_string(number) + " " + std::string(noun) + (number == 1 ? "" : "s");
 }
@@ -149,8 +154,7 @@ std::string LiveLine(const JobSpec& spec, const JobSnapshot& snapshot, Wall now)
   std::string line = spec.id.text() + " " + std::string(Name(snapshot.summary.status)) + " · round " +
                      std::to_string(Value(snapshot.summary.round)) + " · " + RestartCount(spec, snapshot.summary);
   if (ranks > 0) line += " · " + std::to_string(ready) + " of " + Count(ranks, "rank") + " ready";
-  const Duration elapsed = now - spec.create_time;
-  return line + " · " + FormatDuration(std::chrono::floor<std::chrono::seconds>(std::max(elapsed, Duration{})));
+  return line + " · " + WholeSeconds(now - spec.create_time);
 }
 
 std::string TimeLost(const std::vector<RoundState>& rounds) {
@@ -167,10 +171,11 @@ std::string TimeLost(const std::vector<RoundState>& rounds) {
   std::string text = FormatDuration(total) + " (";
   bool first = true;
   for (const auto& [stage, sum] : sums) {
+    if (ToMilliseconds(sum) == 0) continue;
     text += (first ? "" : ", ") + std::string(Name(stage)) + " " + FormatDuration(sum);
     first = false;
   }
-  return text + ")";
+  return first ? FormatDuration(total) : text + ")";
 }
 
 std::vector<std::string> SummaryLines(const JobSpec& spec, const JobSnapshot& snapshot,

@@ -19,6 +19,9 @@ std::string ClockTime(Wall time);
 // "2026-01-31 15:04:05"; "-" when there is none.
 std::string DateTime(const std::optional<Wall>& time);
 
+// "12 s", "2 min 10 s": for a time that is still running.
+std::string WholeSeconds(Duration duration);
+
 // "1 round", "2 rounds".
 std::string Count(uint64_t number, std::string_view noun);
 

@@ -20,13 +20,9 @@ constexpr std::array kOptions = {
     Option{.name = "--limit", .short_name = "-n", .value = "N", .help = "at most so many jobs"},
 };
 
-constexpr Duration kExactBelow = std::chrono::seconds(10);
-
 std::string DurationText(const ListedJob& job, Wall now) {
-  const bool ended = IsEnd(job.summary.status);
-  if (ended && !job.summary.end_time) return "-";
-  const Duration duration = std::max((ended ? *job.summary.end_time : now) - job.spec.create_time, Duration{});
-  return FormatDuration(duration < kExactBelow ? duration : std::chrono::floor<std::chrono::seconds>(duration));
+  if (!IsEnd(job.summary.status)) return WholeSeconds(now - job.spec.create_time);
+  return job.summary.end_time ? FormatDuration(*job.summary.end_time - job.spec.create_time) : "-";
 }
 
 std::vector<Cell> Row(const ListedJob& job, Wall now) {

@@ -40,10 +40,7 @@ void MasterWishes::Signal(std::string name) {
   next_try_ = {};
 }
 
-bool MasterWishes::pending() const {
-  const bool stop_unseen = stop_ && !(stop_->answered && (stop_->at_once || status_ == JobStatus::kStopping));
-  return !IsEnd(status_) && (stop_unseen || !signals_.empty());
-}
+bool MasterWishes::pending() const { return !IsEnd(status_) && ((stop_ && !stop_->answered) || !signals_.empty()); }
 
 void MasterWishes::Pursue(std::chrono::steady_clock::time_point now, JobStatus status) {
   status_ = status;

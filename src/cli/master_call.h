@@ -31,7 +31,7 @@ class MasterWishes {
   void Pursue(std::chrono::steady_clock::time_point now, JobStatus status);
 
   bool stop_asked() const { return stop_.has_value(); }
-  bool pending() const;
+  bool pending() const;  // something that no master has answered yet
   const std::string& last_error() const { return last_error_; }
 
  private:

@@ -38,7 +38,7 @@ void Screen::Line(std::string_view text) {
 }
 
 // A rank that is in the middle of a line, drawing a bar say, has the last line for itself.
-bool Screen::CanShowLive() const { return err_terminal_.is_terminal && at_line_start_ && out_.empty(); }
+bool Screen::CanShowLive() const { return err_terminal_.redraws && at_line_start_ && out_.empty(); }
 
 void Screen::Live(std::string text) {
   if (text == live_ && (live_shown_ || text.empty())) return;

@@ -47,7 +47,8 @@ Terminal LookAt(int descriptor) {
   terminal.is_terminal = isatty(descriptor) == 1;
   if (!terminal.is_terminal) return terminal;
   const char* term = getenv("TERM");
-  terminal.colours = !IsSet("NO_COLOR") && term != nullptr && std::string_view(term) != "dumb";
+  terminal.redraws = term != nullptr && std::string_view(term) != "dumb";
+  terminal.colours = terminal.redraws && !IsSet("NO_COLOR");
   winsize size{};
   terminal.width = ioctl(descriptor, TIOCGWINSZ, &size) == 0 && size.ws_col > 0 ? size.ws_col : kUsualWidth;
   return terminal;

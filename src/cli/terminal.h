@@ -11,6 +11,7 @@ enum class Colour { kNone, kBold, kDim, kRed, kGreen, kYellow, kBlue };
 
 struct Terminal {
   bool is_terminal = false;
+  bool redraws = false;  // a line can be taken back
   bool colours = false;
   int width = 0;  // columns; 0: no limit
 
