@@ -76,6 +76,20 @@ TEST(EngineTest, AKilledRankRestartsTheWholeJobWithTheSameRanksAndANewPort) {
   for (const StageTime& stage : job.job().rounds[1].stages) EXPECT_TRUE(stage.duration) << Name(stage.stage);
 }
 
+TEST(EngineTest, ARestartThatFailsBeforeItIsReadyIsNoSuccess) {
+  EngineHarness job(2);
+  job.Run();
+  job.FailAndJudge(0);
+  job.EndedAll();
+  job.Port();
+  job.StartedAll();
+  job.FailAndJudge(0);
+  ASSERT_EQ(job.job().records.size(), 2u);
+  EXPECT_EQ(job.job().records[0].result, RestartResult::kFailed);
+  EXPECT_TRUE(job.job().records[0].duration);
+  EXPECT_EQ(job.job().records[1].result, RestartResult::kRestarting);
+}
+
 TEST(EngineTest, WithoutPermissionAFailureEndsTheJobWithTheRootsExitCode) {
   EngineHarness job(2);
   job.spec.fault_tolerance.enable_job_restart = false;

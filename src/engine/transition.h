@@ -77,6 +77,7 @@ class Transition {
   void ReplaceNodes();
   bool FillSlot(uint32_t slot);
   void EscalateStop();
+  void CloseRecord(RestartResult result);
   void End(JobStatus status, std::string reason_code, std::string reason_message, int exit_code);
 
   // Small things that all of them need.

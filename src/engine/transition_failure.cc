@@ -189,6 +189,7 @@ void Transition::RestartJob(const Judgement& judgement, std::string summary) {
   failed.result = RoundResult::kFailed;
   failed.reason = judgement.message;
 
+  CloseRecord(RestartResult::kFailed);  // the round that it began was never ready
   RestartRecord record;
   record.restarts = ++job_.restarts;
   record.restart_time = now_;

@@ -164,12 +164,9 @@ void Transition::FinishReadyStage() {
   job_.deadlines.start.reset();
   EndStage(Stage::kReady);
   if (job_.records.empty() || job_.records.back().result != RestartResult::kRestarting) return;
-  RestartRecord& record = job_.records.back();
-  record.result = RestartResult::kRestarted;
-  record.duration = now_.monotonic - record.began.monotonic;
-  changed_records_.insert(job_.records.size() - 1);
+  CloseRecord(RestartResult::kRestarted);
   Tell("aimaster.round.ready", "",
-       "round " + std::to_string(Value(job_.round)) + " is ready, " + FormatDuration(*record.duration) +
+       "round " + std::to_string(Value(job_.round)) + " is ready, " + FormatDuration(*job_.records.back().duration) +
            " after the failure");
 }
 

@@ -199,20 +199,23 @@ void Transition::End(JobStatus status, std::string reason_code, std::string reas
                                                    : RoundResult::kStopped;
     round.reason = job_.reason_message;
   }
-  // A restart that was under way did not come to its end.
-  if (!job_.records.empty() && job_.records.back().result == RestartResult::kRestarting) {
-    RestartRecord& record = job_.records.back();
-    record.result = status == JobStatus::kSucceeded ? RestartResult::kRestarted
-                    : status == JobStatus::kFailed  ? RestartResult::kFailed
-                                                    : RestartResult::kStopped;
-    record.duration = now_.monotonic - record.began.monotonic;
-    changed_records_.insert(job_.records.size() - 1);
-  }
+  CloseRecord(status == JobStatus::kSucceeded ? RestartResult::kRestarted
+              : status == JobStatus::kFailed  ? RestartResult::kFailed
+                                              : RestartResult::kStopped);
   Tell("aimaster.job." + std::string(status == JobStatus::kSucceeded ? "succeeded"
                                      : status == JobStatus::kFailed  ? "failed"
                                                                      : "stopped"),
        "", job_.reason_message);
   Act(FinishJob{});
+}
+
+// The restart that is under way, if one is, has come to this end.
+void Transition::CloseRecord(RestartResult result) {
+  if (job_.records.empty() || job_.records.back().result != RestartResult::kRestarting) return;
+  RestartRecord& record = job_.records.back();
+  record.result = result;
+  record.duration = now_.monotonic - record.began.monotonic;
+  changed_records_.insert(job_.records.size() - 1);
 }
 
 }  // namespace aimaster

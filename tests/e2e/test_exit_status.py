@@ -52,7 +52,7 @@ def test_an_instance_of_several_ranks_fails_with_one_of_them(home):
                         "--die-rank", 3, "--die-how", "exit5")
     assert finished.code == 5, finished
     assert {one["index"]: (one["status"], one["exit_code"]) for one in home.workers()} == {
-        0: ("Stopped", None), 1: ("Failed", 5)}
+        0: ("Stopped", 143), 1: ("Failed", 5)}
 
 
 def test_output_printed_in_the_last_moment_is_shown(home):
