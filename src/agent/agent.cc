@@ -117,10 +117,10 @@ void Agent::Perform(const Steps& steps) {
                              SaveFile();
                            },
                            [this](const Welcomed& welcomed) { OnWelcome(welcomed.job); },
-                           [this](const class Obey& obey) { Obey(obey.command); },
+                           [this](const Order& order) { Obey(order.command); },
                            [this](const Refuse& refusal) { OnRefused(refusal); },
                            [this](const HangUp& hang_up) { link_.HangUp(hang_up.reason); },
-                           [this](const Note& note) { LogWarning(note.text); }};
+                           [](const Note& note) { LogWarning(note.text); }};
   for (const Step& step : steps) std::visit(perform, step);
 }
 

@@ -95,6 +95,7 @@ TEST_F(AgentTest, TwoStartsAreOne) {
   ASSERT_TRUE(master->Until([&] { return !master->hellos.empty(); }));
   for (int i = 0; i < 5; ++i) OrderStart();
   ASSERT_TRUE(Await(kAttemptStarted));
+  ASSERT_TRUE(AwaitFile(job_directory + "/pids"));
   OrderStart();
   OrderStop();
   ASSERT_TRUE(Await(kAttemptEnded));

@@ -36,7 +36,8 @@ void AgentTest::TearDown() {
     v1::Command shutdown;
     shutdown.mutable_shutdown();
     if (master) master->Order(shutdown);
-    if (!master || WaitForAgent() != 0) KillAgent(SIGKILL);
+    if (master) EXPECT_EQ(WaitForAgent(), 0) << "the agent did not end well";
+    if (agent != 0) KillAgent(SIGKILL);
   }
   master.reset();
   if (!word.empty()) {

@@ -127,7 +127,7 @@ Steps Conversation::OnCommand(const v1::Command& command) {
     return {Note{"ignored a command of epoch " + std::to_string(command.epoch()) + ", older than " +
                  std::to_string(greatest_epoch_)}};
   }
-  steps.push_back(Obey{command});
+  steps.push_back(Order{command});
   return steps;
 }
 

@@ -50,7 +50,7 @@ struct SaveEpoch {
 struct Welcomed {
   v1::JobConfig job;
 };
-struct Obey {
+struct Order {
   v1::Command command;
 };
 struct Refuse {  // the master wants nothing of us, for good
@@ -63,7 +63,7 @@ struct HangUp {
 struct Note {  // for the log
   std::string text;
 };
-using Step = std::variant<Send, SaveEpoch, Welcomed, Obey, Refuse, HangUp, Note>;
+using Step = std::variant<Send, SaveEpoch, Welcomed, Order, Refuse, HangUp, Note>;
 using Steps = std::vector<Step>;
 
 class Conversation {

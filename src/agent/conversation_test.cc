@@ -96,19 +96,19 @@ TEST_F(ConversationTest, AnOlderMasterIsHungUpOnAndObeyedInNothing) {
   Open();
   EXPECT_EQ(Count<HangUp>(Hear(WelcomeOf(3))), 1u);
   EXPECT_FALSE(conversation.is_welcomed());
-  EXPECT_EQ(Count<Obey>(Hear(CommandOf(3))), 0u);
+  EXPECT_EQ(Count<Order>(Hear(CommandOf(3))), 0u);
   EXPECT_EQ(conversation.greatest_epoch(), 4u);
 }
 
 TEST_F(ConversationTest, ACommandFromThePastIsIgnored) {
   Connect(9);
-  EXPECT_EQ(Count<Obey>(Hear(CommandOf(8))), 0u);
-  EXPECT_EQ(Count<Obey>(Hear(CommandOf(9))), 1u);
+  EXPECT_EQ(Count<Order>(Hear(CommandOf(8))), 0u);
+  EXPECT_EQ(Count<Order>(Hear(CommandOf(9))), 1u);
 }
 
 TEST_F(ConversationTest, CommandsBeforeTheWelcomeAreIgnored) {
   Open();
-  EXPECT_EQ(Count<Obey>(Hear(CommandOf(9))), 0u);
+  EXPECT_EQ(Count<Order>(Hear(CommandOf(9))), 0u);
 }
 
 TEST_F(ConversationTest, ReportsWaitForAWelcomeAndGoOutInOrder) {
