@@ -50,6 +50,19 @@ def start(command):
     return subprocess.Popen([AIMASTER, "run", *FLAGS, "--", *command], stdin=subprocess.DEVNULL, stdout=sys.stderr)
 
 
+def main_process_of_rank(rank):
+    """The one of that rank's processes that is a child of the shim."""
+    for pid, _ in of_ranks(processes()):
+        with open(f"/proc/{pid}/environ", "rb") as file:
+            is_of_rank = f"RANK={rank}".encode() in file.read().split(b"\0")
+        with open(f"/proc/{pid}/stat") as file:
+            parent = file.read().rpartition(")")[2].split()[1]
+        with open(f"/proc/{parent}/comm") as file:
+            if is_of_rank and file.read().strip() == "aimaster-shim":
+                return pid
+    sys.exit(f"rank {rank} has no main process: {list(processes().values())}")
+
+
 def newest_job():
     jobs = json.loads(subprocess.run([AIMASTER, "list", "--json"], capture_output=True, check=True).stdout)
     return jobs[0] if jobs else None
@@ -83,6 +96,7 @@ def restart_then_stop(times, *command):
     for number in range(int(times)):
         run = start(command)
         first = wait_for(lambda: len(found := of_ranks(processes())) == FULL_SET and found, "the first round")
+        os.kill(main_process_of_rank("1"), signal.SIGKILL)
         wait_for(lambda: not set(first) & set(found := of_ranks(processes())) and len(found) == FULL_SET,
                  f"a second round without any of the first's processes: {list(first.values())}")
         reap_orphans(run.pid)

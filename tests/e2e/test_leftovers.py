@@ -35,8 +35,7 @@ def in_namespace(home, story, *arguments, timeout):
 
 
 def test_none_is_left_after_a_restart_and_after_a_stop(home):
-    command = [*STUBBORN, "--die-rank", 1, "--die-how", "exit1", "--die-step", 1]
-    told = in_namespace(home, "restart_then_stop", TIMES, *command, timeout=30 + 10 * TIMES)
+    told = in_namespace(home, "restart_then_stop", TIMES, *STUBBORN, timeout=30 + 10 * TIMES)
     assert told == {"times": TIMES, "left_after_restart": [], "left_after_stop": []}
 
 
