@@ -6,17 +6,17 @@ cd "$(dirname "$0")/.."
 source tools/build_tree.sh
 
 tools/install_packages.sh build test
-build_tree release all
-names=("$@")
-wanted() { ((${#names[@]} == 0)) || [[ " ${names[*]} " == *" $1 "* ]]; }
+mapfile -t micro < <(find bench -name '*_bench.cc' -exec basename {} .cc \; | sort)
+chosen=("$@")
+if ((${#chosen[@]} == 0)); then chosen=("${micro[@]}" end_to_end); fi
+build_tree release programs "${chosen[@]/#end_to_end/aimaster}"
+export AIMASTER_BIN=$PWD/build-release/bin AIMASTER_SOURCE=$PWD
 
-while IFS= read -r program; do
-  if wanted "$(basename "$program")"; then
-    echo "== $(basename "$program")"
-    "$program"
+for name in "${chosen[@]}"; do
+  echo "== $name"
+  if [[ $name == end_to_end ]]; then
+    /usr/bin/python3 bench/end_to_end.py --bin "$AIMASTER_BIN" --json build-release/end_to_end.json
+  else
+    "build-release/bench/$name"
   fi
-done < <(find build-release -type f -executable -name '*_bench' | sort)
-if wanted end_to_end; then
-  echo "== end_to_end"
-  /usr/bin/python3 bench/end_to_end.py --bin build-release/bin --json build-release/end_to_end.json
-fi
+done
