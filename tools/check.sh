@@ -48,8 +48,6 @@ check unit "run one test alone with ./dev test NAME" tools/test.sh unit
 check e2e "run one test alone with ./dev test NAME; -k and -x work as in pytest" tools/test.sh e2e
 check sanitizers "./dev build --asan all, then run the test in build-asan/tests" sanitizers
 
-tools/sum_tests.py "$check_tree"/results/*.xml || failed+=(results)
-if ((${#failed[@]} > 0)); then
-  echo "checks failed: ${failed[*]}" >&2
-  exit 1
-fi
+if ((${#failed[@]} > 0)); then echo "checks failed: ${failed[*]}"; fi
+tools/sum_tests.py "$check_tree"/results/*.xml || failed+=(tests) # the last line says how many, whatever else happened
+((${#failed[@]} == 0))
