@@ -206,9 +206,13 @@ void Agent::SignalInstances(int signal) {
   attempts_.SignalAll(signal);
 }
 
+// The same order may come twice, around a reconnect; the port that was told is the one that ranks are given.
 void Agent::ReservePort(const v1::ReservePort& order) {
   v1::Report report;
-  if (const Result<uint16_t> port = ports_.Reserve(order.hold())) {
+  const bool is_repeated = order.reservation() == reservation_ && reserved_port_ != 0;
+  if (const Result<uint16_t> port = is_repeated ? reserved_port_ : ports_.Reserve(order.hold())) {
+    reservation_ = order.reservation();
+    reserved_port_ = *port;
     report.mutable_port_reserved()->set_reservation(order.reservation());
     report.mutable_port_reserved()->set_port(*port);
   } else {

@@ -93,6 +93,8 @@ class Agent {
   v1::JobConfig job_;
   Conversation conversation_;
   PortHolder ports_;
+  uint32_t reservation_ = 0;  // the last one that was answered with a port
+  uint16_t reserved_port_ = 0;
   LogWatch logs_;
   Attempts attempts_;
   CoreDumpWatch core_dumps_;

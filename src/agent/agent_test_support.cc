@@ -36,7 +36,9 @@ void AgentTest::TearDown() {
     v1::Command shutdown;
     shutdown.mutable_shutdown();
     if (master) master->Order(shutdown);
-    if (master) EXPECT_EQ(WaitForAgent(), 0) << "the agent did not end well";
+    if (master) {
+      EXPECT_EQ(WaitForAgent(), 0) << "the agent did not end well";
+    }
     if (agent != 0) KillAgent(SIGKILL);
   }
   master.reset();

@@ -342,6 +342,7 @@ void AttemptLife::Stop(bool at_once) {
   if (const Status buried = directory_.WriteTombstone(claim_.key); !buried)
     LogError(Name() + ": " + buried.error().message);
   Signal(at_once ? SIGQUIT : SIGTERM);
+  Signal(SIGCONT);  // a shim that somebody stopped hears nothing
 }
 
 void AttemptLife::Signal(int signal) {

@@ -6,6 +6,7 @@
 #include <cstdint>
 
 #include "core/failure.h"
+#include "shim/launch_format.h"
 #include "wire/limits.h"
 
 namespace aimaster::agent {
@@ -16,8 +17,8 @@ using namespace std::chrono_literals;
 inline constexpr size_t kNameMaxBytes = 200;
 inline constexpr uint32_t kIndexMax = 10'000'000;  // instances, attempts, rounds, ranks of one job
 inline constexpr size_t kRanksPerInstanceMax = 1024;
-inline constexpr size_t kArgumentsMax = 4096;
-inline constexpr size_t kVariablesMax = 4096;
+inline constexpr size_t kArgumentsMax = kLaunchMaxStrings;
+inline constexpr size_t kVariablesMax = kLaunchMaxStrings;
 inline constexpr size_t kStringMaxBytes = 128 << 10;  // one argument or variable; the kernel takes no more either
 
 // Small files that we read back: our own, the shim's, a framework's.

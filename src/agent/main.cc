@@ -91,6 +91,7 @@ int Main(int argc, char** argv) {
   options->shim_path = std::filesystem::read_symlink("/proc/self/exe", error).parent_path() / "aimaster-shim";
 
   ::signal(SIGPIPE, SIG_IGN);
+  ::signal(SIGXFSZ, SIG_IGN);  // a file size limit is an error of write(2), not our end
   ::signal(SIGHUP, SIG_IGN);
   ::signal(SIGINT, SIG_IGN);
   // What a dying shim leaves behind comes to us.

@@ -1,8 +1,8 @@
 // A command of `aimaster`, as data: what it is called, what it takes, what it says about itself, and the function that
 // does it. Help, completion, the docs page and the parser all read this one description.
 //
-// A parser library (CLI11 2.1) was rejected: it gives `--name=` the next word as its value and takes a `--` for a missing
-// one, so that a slip in a flag silently changes which program is started.
+// A parser library (CLI11 2.1) was rejected: it gives `--name=` the next word as its value and takes a `--` for a
+// missing one, so that a slip in a flag silently changes which program is started.
 #pragma once
 
 #include <map>

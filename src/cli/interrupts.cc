@@ -8,6 +8,7 @@ namespace aimaster::cli {
 
 Interrupts::Interrupts() {
   signal(SIGPIPE, SIG_IGN);
+  signal(SIGXFSZ, SIG_IGN);  // a file size limit is an error of write(2), not our end
   sigset_t watched;
   sigemptyset(&watched);
   for (const int number : {SIGINT, SIGTERM, SIGHUP, SIGUSR1, SIGUSR2, SIGWINCH}) {

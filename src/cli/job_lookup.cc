@@ -1,8 +1,16 @@
 #include "cli/job_lookup.h"
 
+#include <chrono>
+#include <thread>
 #include <utility>
 
 namespace aimaster::cli {
+namespace {
+
+using namespace std::chrono_literals;
+constexpr std::chrono::milliseconds kJournalMax = 3s;
+
+}  // namespace
 
 Result<JobDirectory> LookUpJob(const std::string& text) {
   const Result<Home> home = Home::Find();
@@ -18,6 +26,12 @@ Result<OpenedJob> OpenJob(const std::string& text) {
   Result<JobSpec> spec = directory->ReadSpec();
   if (!spec) return std::unexpected(spec.error());
   Result<JobReader> reader = JobReader::Open(*directory);
+  // A job that has just been submitted gets its journal in a moment.
+  for (auto waited = 0ms; !reader && reader.error().kind == ErrorKind::kNotFound && waited < kJournalMax;
+       waited += 20ms) {
+    std::this_thread::sleep_for(20ms);
+    reader = JobReader::Open(*directory);
+  }
   if (!reader) return std::unexpected(reader.error());
   return OpenedJob{*std::move(directory), *std::move(spec), *std::move(reader)};
 }

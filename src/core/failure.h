@@ -12,8 +12,9 @@
 
 namespace aimaster {
 
-inline constexpr size_t kErrorTextMaxBytes = 4096;  // one error text, wherever it is kept
-inline constexpr size_t kMatchesPerRankMax = 32;    // telling lines kept per rank
+inline constexpr size_t kErrorTextMaxBytes = 4096;         // one error text, wherever it is kept
+inline constexpr size_t kMatchBytesPerRankMax = 16 << 10;  // of a rank's telling lines together, give or take one
+inline constexpr size_t kMatchesPerRankMax = 32;           // telling lines kept per rank
 
 // How one rank's process ended, in its own words: exactly one of code and signal is set.
 struct RankExit {

@@ -103,7 +103,7 @@ constexpr Parameter RunTime(Parameter row) {
   row.group = ParameterGroup::kRun;
   row.type = ParameterType::kSeconds;
   row.resolution = milliseconds{1};
-  row.maximum = kSecondsMax;
+  if (row.maximum == 0) row.maximum = kSecondsMax;
   row.get = &TimingField<Member>::Get;
   row.set = &TimingField<Member>::Set;
   return row;
@@ -330,7 +330,8 @@ constexpr std::array kTable = {
                                   .help = "From SIGTERM to SIGKILL when an instance is stopped.",
                                   .details = "How long the processes of an instance have between SIGTERM and SIGKILL, "
                                              "to write a checkpoint, say. 0 kills them at once.",
-                                  .example = "30"}),
+                                  .example = "30",
+                                  .maximum = 86'400'000}),
     RunTime<&Timing::start_timeout>({.name = "start-timeout",
                                      .help = "How long the ranks may take until all gave a first sign of life.",
                                      .details = "How long the stage `ready` may take: from the start of the ranks to "

@@ -64,8 +64,8 @@ std::array<Telling, 4> StrongestLines(const RankFailure& failure, const RuleTabl
 }
 
 Standing StandingOf(const RankFailure& failure, RuleRole role) {
-  if (failure.exit && IsSuccess(*failure.exit)) return Standing::kSucceeded;
   if (failure.stopped_by_us) return Standing::kStopped;
+  if (failure.exit && IsSuccess(*failure.exit)) return Standing::kSucceeded;
   switch (role) {
     case RuleRole::kRoot:
       return Standing::kOwnFault;

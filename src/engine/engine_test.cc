@@ -211,6 +211,31 @@ TEST(EngineTest, RanksThatNeverPrintAreLeftAlone) {
   EXPECT_EQ(job.engine.NextDeadline(), std::nullopt);
 }
 
+TEST(EngineTest, ANodeThatNeverComesFailsTheStart) {
+  EngineHarness job(2, 2);
+  job.spec.fault_tolerance.enable_job_restart = false;
+  job.Submit();
+  job.Join(0);
+  job.NextTick();
+  EXPECT_EQ(job.job().status, JobStatus::kFailed);
+  EXPECT_EQ(job.job().reason_code, "NodeTimeout");
+}
+
+TEST(EngineTest, AJobThatFailedNeverExitsWithZero) {
+  EngineHarness job(2);
+  job.spec.fault_tolerance.enable_job_restart = false;
+  job.Run();
+  RankFailure stopped = job.Failure(0, 0);
+  stopped.stopped_by_us = true;
+  job.Feed(RankFailed{stopped});
+  job.Collect();
+  job.Judged(job.Verdict(0, Retryable::kNo, 0));
+  job.EndedAll();
+  EXPECT_EQ(job.job().status, JobStatus::kFailed);
+  EXPECT_EQ(job.job().exit_code, 1);
+  EXPECT_EQ(job.job().instances[0].status, InstanceStatus::kStopped);
+}
+
 TEST(EngineTest, ACommandThatCannotBeExecutedIsNeverRetried) {
   EngineHarness job(2);
   job.spec.fault_tolerance.fault_tolerant_policy = FaultTolerantPolicy::kOnFailure;
@@ -283,13 +308,15 @@ TEST(EngineStopTest, InstancesThatWillNotGoAreKilledAgainAndReportedInTheEnd) {
   job.Run();
   job.FailAndJudge(0);
   job.Ended(0);
-  for (int escalations = 0; escalations < 5; ++escalations) {
+  const Moment began = job.now;
+  for (int escalations = 0; escalations < 17; ++escalations) {
     const auto stops = EngineHarness::Of<StopInstance>(job.NextTick());
     ASSERT_EQ(stops.size(), 1u);
     EXPECT_TRUE(stops[0].at_once);
     EXPECT_EQ(stops[0].instance, InstanceIndex{1});
   }
   job.NextTick();
+  EXPECT_EQ(job.now.monotonic - began.monotonic, std::chrono::seconds{100}) << "grace, two recoveries, half a minute";
   EXPECT_EQ(job.job().status, JobStatus::kFailed);
   EXPECT_EQ(job.job().reason_code, "Unkillable");
   EXPECT_TRUE(job.job().reason_message.contains("worker-1"));
@@ -364,6 +391,15 @@ TEST(EngineNodeTest, ALostNodeFailsItsRanksAndIsReplaced) {
   job.Port();
   EXPECT_EQ(job.job().instances[1].node, NodeIndex{2});
   EXPECT_EQ(job.job().instances[1].first_rank, Rank{1}) << "the replacement takes the numbers over";
+}
+
+TEST(EngineNodeTest, ANodeLostAfterItsRanksSucceededTakesNothingAway) {
+  EngineHarness job(2, 2);
+  job.Run();
+  for (uint32_t i : {0u, 1u}) job.Feed(RankSucceeded{InstanceIndex{i}, Attempt{0}, Rank{i}});
+  job.Ended(0);
+  job.Feed(NodeLost{NodeIndex{1}, "powered off"});
+  EXPECT_EQ(job.job().status, JobStatus::kSucceeded);
 }
 
 TEST(EngineNodeTest, WithNoNodeLeftTheJobFails) {

@@ -164,6 +164,7 @@ struct JobState {
   std::vector<StageTime>
       pending_stages;    // of a failure that is not decided yet: which round they belong to is not known
   Moment failure_began;  // when the first rank of the failure being handled ended
+  Monotonic stop_began;
   uint32_t stop_escalations = 0;
   Deadlines deadlines;
 

@@ -41,7 +41,7 @@ class Judge {
 
   Ruling Rule() {
     if (judgement_.never_started) {
-      Fail("the command could not be executed, and would not be the next time: " + judgement_.message);
+      Fail("the command could not be executed, and would not be the next time");
     } else if (MayRetryStart()) {
       RetryStart();
     } else {
@@ -60,7 +60,7 @@ class Judge {
   void Fail(const std::string& why) {
     ruling_.verdict = Verdict::kFail;
     ruling_.reasons.push_back(why);
-    ruling_.summary = "the job fails: " + why;
+    ruling_.summary = judgement_.message + " (" + why + ")";
   }
 
   void Restart() {
@@ -71,7 +71,7 @@ class Judge {
 
   bool RestartAllowed() {
     if (Parameters().enable_job_restart) return true;
-    Fail("a restart is not allowed: --enable-job-restart=False; the error: " + judgement_.message);
+    Fail("a restart is not allowed: --enable-job-restart=False");
     return false;
   }
 
@@ -122,8 +122,7 @@ class Judge {
         ruling_.reasons.push_back("retryable by --fault-tolerant-policy=ExitCodeAndErrorMsg: " + judgement_.fault);
         return true;
       case Retryable::kNo:
-        Fail("not retryable by --fault-tolerant-policy=ExitCodeAndErrorMsg: " + judgement_.fault + ": " +
-             judgement_.message);
+        Fail("not retryable by --fault-tolerant-policy=ExitCodeAndErrorMsg: " + judgement_.fault);
         return false;
       case Retryable::kOncePerPlace:
         if (times_same_error_ <= 1) {
@@ -131,7 +130,7 @@ class Judge {
           return true;
         }
         Fail("not retryable any more: " + judgement_.fault + " for the " + Number(times_same_error_) +
-             ". time at the same place: " + judgement_.message);
+             ". time at the same place");
         return false;
     }
     return false;
@@ -166,8 +165,8 @@ class Judge {
   bool OverRestarts() {
     const uint32_t limit = Parameters().max_num_of_job_restart;
     if (job_.restarts >= limit) {
-      Fail("the job was restarted " + Number(job_.restarts) + " times, the limit is --max-num-of-job-restart=" +
-           Number(limit) + "; the last error: " + judgement_.message);
+      Fail("the job was restarted " + Number(job_.restarts) +
+           " times, the limit is --max-num-of-job-restart=" + Number(limit));
       return true;
     }
     ruling_.reasons.push_back(Number(job_.restarts) + " of at most " + Number(limit) + " restarts used");
@@ -178,7 +177,7 @@ class Judge {
     const uint32_t limit = Parameters().no_progress_limit;
     if (limit == 0 || times_quick_ < limit) return false;
     Fail("no progress: the same root cause for the " + Number(times_quick_) +
-         ". time within the first minute of a round, --no-progress-limit=" + Number(limit) + ": " + judgement_.message);
+         ". time within the first minute of a round, --no-progress-limit=" + Number(limit));
     return true;
   }
 

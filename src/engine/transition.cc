@@ -92,7 +92,9 @@ void Transition::On(const Tick&) {
   };
   if (due(deadlines.collect) || due(deadlines.collect_cap)) CloseCollectionWhenComplete();
   if (due(deadlines.start)) {
-    if (AllInstances([](const InstanceState& i) { return i.started; })) {
+    if (job_.phase == Phase::kAcquiring || job_.phase == Phase::kReserving) {
+      FailStart("NodeTimeout", "not all nodes were ready within --start-timeout");
+    } else if (AllInstances([](const InstanceState& i) { return i.started; })) {
       FinishReadyStage();
     } else {
       FailStart("StartTimeout", "not all instances were started within --start-timeout");

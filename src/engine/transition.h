@@ -15,9 +15,10 @@
 
 namespace aimaster {
 
-// How long we wait beyond the grace until a stop is escalated, and how often before an instance counts as unkillable.
+// How long we wait beyond the grace until a stop is escalated, and how long we go on before an instance counts as
+// unkillable: the grace, twice the time in which a silent node is recovered, and this.
 inline constexpr Duration kStopSlack = std::chrono::seconds{5};
-inline constexpr uint32_t kStopEscalationsMax = 6;
+inline constexpr Duration kUnkillableAfter = std::chrono::seconds{30};
 // However long a core takes to write or a node to answer, a failure is judged after this.
 inline constexpr Duration kCollectCap = std::chrono::seconds{120};
 inline constexpr uint32_t kPortReservationsMax = 5;
@@ -74,6 +75,7 @@ class Transition {
   void StopAll(StopPurpose purpose);
   void StopLiveInstances(bool at_once);
   void ContinueWhenStopped();
+  void SucceedWhenAllHave();
   void ReplaceNodes();
   bool FillSlot(uint32_t slot);
   void EscalateStop();

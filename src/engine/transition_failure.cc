@@ -80,6 +80,7 @@ void Transition::OpenCollection(const RankFailure& first) {
 
   job_.pending_stages.push_back({Stage::kDetect, job_.failure_began, ago});
   BeginStage(Stage::kCollect);
+  job_.deadlines.start.reset();  // what has failed is being looked into; that others are not up yet is no cause
   job_.deadlines.collect = now_.monotonic + job_.spec.timing.collect_window;
   job_.deadlines.collect_cap = now_.monotonic + kCollectCap;
   CollectEvidence question{.collection = ++job_.collection, .nodes = {}};
@@ -161,7 +162,8 @@ void Transition::Decide(const Judgement& judgement) {
       job_.pending_stages.clear();
       job_.reason_code = judgement.fault;
       job_.reason_message = ruling.summary;
-      job_.exit_code = judgement.error_code.value_or(1);
+      // A job that failed never exits as if it had not, even where its ranks ended with 0 because they were stopped.
+      job_.exit_code = judgement.error_code.value_or(0) == 0 ? 1 : *judgement.error_code;
       StopAll(StopPurpose::kFail);
       return;
     }
@@ -230,6 +232,8 @@ void Transition::On(const NodeLost& input) {
       CloseCollectionWhenComplete();
       break;
     case Phase::kRunning:
+      SucceedWhenAllHave();
+      break;
     case Phase::kJudging:
     case Phase::kNew:
     case Phase::kEnded:
@@ -245,7 +249,7 @@ void Transition::LoseRanksOf(NodeIndex node, const std::string& reason) {
     LoseSilentRanks(index, "node " + job_.nodes[node].name + " was lost: " + reason, true);
     InstanceState& instance = Changed(index);
     instance.live = false;
-    instance.status = InstanceStatus::kFailed;
+    instance.status = instance.ranks_succeeded == instance.ranks ? InstanceStatus::kSucceeded : InstanceStatus::kFailed;
   }
 }
 
@@ -261,7 +265,8 @@ void Transition::LoseSilentRanks(InstanceIndex index, const std::string& reason,
                    .node = instance.node,
                    .exit = std::nullopt,
                    .lost_reason = reason,
-                   .node_lost = node_lost}});
+                   .node_lost = node_lost,
+                   .stopped_by_us = job_.phase == Phase::kStopping}});
   }
 }
 

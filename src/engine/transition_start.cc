@@ -39,6 +39,7 @@ void Transition::On(const JobSubmitted& input) {
 // Asks for the nodes that are wanted and missing; goes on when there are none.
 void Transition::Acquire() {
   job_.phase = Phase::kAcquiring;
+  job_.deadlines.start = now_.monotonic + job_.spec.timing.start_timeout;
   BeginStage(Stage::kAcquire);
   AcquireNodes wanted;
   for (const auto& [index, node] : job_.nodes) {

@@ -41,6 +41,7 @@ void Transition::StopAll(StopPurpose purpose) {
   job_.collecting_from.clear();
   job_.dumping_core.clear();
   job_.stop_escalations = 0;
+  job_.stop_began = now_.monotonic;
   if (purpose == StopPurpose::kFail || purpose == StopPurpose::kUserStop) job_.status = JobStatus::kStopping;
   BeginStage(Stage::kStop);
   StopLiveInstances(job_.stop_at_once);
@@ -68,18 +69,15 @@ void Transition::On(const InstanceEnded& input) {
   Changed(input.instance).live = false;
   if (instance->ranks_failed > 0) {
     instance->status = InstanceStatus::kFailed;
-  } else if (instance->status == InstanceStatus::kStopping) {
-    instance->status = InstanceStatus::kStopped;
-  } else {
+  } else if (instance->ranks_succeeded == instance->ranks) {
     instance->status = InstanceStatus::kSucceeded;
     instance->exit_code = 0;
+  } else {
+    instance->status = InstanceStatus::kStopped;
   }
   switch (job_.phase) {
     case Phase::kRunning:
-      if (AllInstances([](const InstanceState& i) { return i.status == InstanceStatus::kSucceeded; })) {
-        Record("Succeed", "every rank ended with exit code 0", {});
-        End(JobStatus::kSucceeded, "JobSucceeded", "every rank ended with exit code 0", 0);
-      }
+      SucceedWhenAllHave();
       return;
     case Phase::kStopping:
       ContinueWhenStopped();
@@ -92,6 +90,12 @@ void Transition::On(const InstanceEnded& input) {
     case Phase::kEnded:
       return;
   }
+}
+
+void Transition::SucceedWhenAllHave() {
+  if (!AllInstances([](const InstanceState& i) { return i.status == InstanceStatus::kSucceeded; })) return;
+  Record("Succeed", "every rank ended with exit code 0", {});
+  End(JobStatus::kSucceeded, "JobSucceeded", "every rank ended with exit code 0", 0);
 }
 
 void Transition::ContinueWhenStopped() {
@@ -170,14 +174,17 @@ void Transition::EscalateStop() {
   for (const InstanceState& instance : job_.instances) {
     if (instance.live) names += (names.empty() ? "" : ", ") + instance.name;
   }
-  if (++job_.stop_escalations < kStopEscalationsMax) {
+  ++job_.stop_escalations;
+  // A node that is silent may not have heard of it yet, and is being recovered.
+  const Duration patience = job_.spec.timing.stop_grace + 2 * job_.spec.timing.node_lost_timeout + kUnkillableAfter;
+  if (now_.monotonic - job_.stop_began < patience) {
     Tell("aimaster.instance.unkillable", "", "still not gone, killing again: " + names);
     StopLiveInstances(true);
     return;
   }
   Record("Unkillable", "the job fails: processes of " + names + " can't be killed",
-         {"they survived SIGKILL " + std::to_string(kStopEscalationsMax) +
-          " times; nothing new is started beside them, since they may hold devices and ports"});
+         {"they are still there after SIGKILL was asked for " + Count(job_.stop_escalations, "time") +
+          "; nothing new is started beside them, since they may hold devices and ports"});
   End(JobStatus::kFailed, "Unkillable",
       "processes of " + names + " could not be killed; look at their nodes (uninterruptible sleep?)",
       job_.exit_code == 0 ? 1 : job_.exit_code);

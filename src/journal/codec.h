@@ -1,12 +1,16 @@
-// Codec: which fields of the job's types are stored, and under which names. The names are a promise to every journal
-// that was ever written: they may be added to, never changed.
+// Codec: the job's types as lines of JSON, one per row of the journal. Protocol buffers were rejected here: a journal
+// is read by people too, with nothing but sqlite3 at hand, when all else has failed. The fields are in job_fields.h.
+//
+// Decoding takes any bytes: it answers with an error, never with an exception or a value outside its type.
 #pragma once
 
+#include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 
+#include "core/error.h"
 #include "engine/engine.h"
-#include "journal/json_fields.h"
 
 namespace aimaster {
 

@@ -2,8 +2,10 @@
 
 #include <fcntl.h>
 #include <sys/stat.h>
+#include <sys/vfs.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <cerrno>
 #include <cstring>
 
@@ -43,28 +45,59 @@ bool WriteAll(int fd, std::string_view bytes) {
 }  // namespace
 
 Status WriteFileAtomically(const std::filesystem::path& path, std::string_view bytes, mode_t mode) {
-  const std::filesystem::path temporary = path.string() + ".tmp." + std::to_string(getpid());
-  {
-    const Descriptor file(open(temporary.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, mode));
-    if (file.get() < 0) return FailErrno("write", path);
-    if (!WriteAll(file.get(), bytes) || fsync(file.get()) != 0) {
-      const auto failed = FailErrno("write", path);
-      unlink(temporary.c_str());
-      return failed;
-    }
-  }
-  if (rename(temporary.c_str(), path.c_str()) != 0) {
+  // No two writers share a temporary file, and none is deterred by what a dead one has left behind.
+  static std::atomic<uint32_t> number = 0;
+  const std::filesystem::path temporary =
+      path.string() + ".tmp." + std::to_string(getpid()) + "." + std::to_string(++number);
+  unlink(temporary.c_str());
+  const auto fail = [&] {
     const auto failed = FailErrno("write", path);
     unlink(temporary.c_str());
     return failed;
+  };
+  {
+    const Descriptor file(open(temporary.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, mode));
+    if (file.get() < 0) return FailErrno("write", path);
+    if (!WriteAll(file.get(), bytes) || fsync(file.get()) != 0) return fail();
   }
-  const Descriptor directory(open(path.parent_path().c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-  if (directory.get() >= 0) fsync(directory.get());
+  if (rename(temporary.c_str(), path.c_str()) != 0) return fail();
+  return SyncDirectory(path.parent_path());
+}
+
+Status SyncDirectory(const std::filesystem::path& directory) {
+  const Descriptor opened(open(directory.empty() ? "." : directory.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  // Some file systems can't sync a directory and say EINVAL; their entries are as durable as they get.
+  if (opened.get() < 0 || (fsync(opened.get()) != 0 && errno != EINVAL)) return FailErrno("sync", directory);
   return {};
 }
 
+bool IsOnNetworkFileSystem(const std::filesystem::path& directory) {
+  struct statfs status = {};
+  if (statfs(directory.empty() ? "." : directory.c_str(), &status) != 0) return false;
+  switch (static_cast<uint32_t>(status.f_type)) {
+    case 0x6969:      // NFS
+    case 0xFF534D42:  // CIFS
+    case 0xFE534D42:  // SMB2
+    case 0x517B:      // SMB
+    case 0x0BD00BD0:  // Lustre
+    case 0x47504653:  // GPFS
+    case 0x65735546:  // FUSE, also virtiofs
+    case 0x19830326:  // BeeGFS
+    case 0x00C36400:  // Ceph
+    case 0x01021997:  // 9p
+    case 0x5346414F:  // AFS
+    case 0x7461636F:  // OCFS2
+    case 0x01161970:  // GFS2
+    case 0x20030528:  // OrangeFS
+    case 0x786F4256:  // VirtualBox shared folder
+      return true;
+    default:
+      return false;
+  }
+}
+
 Result<std::string> ReadFile(const std::filesystem::path& path, size_t max_bytes) {
-  const Descriptor file(open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  const Descriptor file(open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
   if (file.get() < 0) return FailErrno("read", path);
   struct stat status = {};
   if (fstat(file.get(), &status) != 0) return FailErrno("read", path);

@@ -17,4 +17,11 @@ Status WriteFileAtomically(const std::filesystem::path& path, std::string_view b
 // Refuses a file larger than `max_bytes`. kNotFound when there is none.
 Result<std::string> ReadFile(const std::filesystem::path& path, size_t max_bytes);
 
+// The entries of `directory` survive a crash of the machine.
+Status SyncDirectory(const std::filesystem::path& directory);
+
+// NFS, Lustre and the like, and FUSE, behind which may be anything: memory that is shared through files does not work
+// between machines. False where it can't be told.
+bool IsOnNetworkFileSystem(const std::filesystem::path& directory);
+
 }  // namespace aimaster

@@ -1,30 +1,43 @@
 #include "journal/job_directory.h"
 
-#include <dirent.h>
 #include <sys/random.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstdlib>
 #include <cstring>
 #include <fstream>
 #include <iterator>
+#include <ranges>
+#include <utility>
 
+#include "core/quote.h"
 #include "journal/codec.h"
 #include "journal/files.h"
+#include "journal/json_fields.h"
 
 namespace aimaster {
+
+template <typename Visitor>
+void Fields(Visitor& v, MasterAddress& x) {
+  v("host", x.host), v("port", x.port), v("pid", x.pid), v("start_ticks", x.start_ticks), v("epoch", x.epoch);
+  v("boot_id", x.boot_id), v("node", x.node);
+}
+
 namespace {
 
 using Path = std::filesystem::path;
 
-constexpr size_t kSpecMaxBytes = 16 << 20, kSmallFileMaxBytes = 4096;
+constexpr size_t kSpecMaxBytes = 64 << 20, kSmallFileMaxBytes = 4096;
+constexpr size_t kPrefixMin = 4;  // "dlc" alone would name every job
+constexpr size_t kCandidatesMax = 5;
 constexpr size_t kTokenBytes = 32;
 
-std::string CannotWrite(const Path& where, const std::string& why) {
-  return "cannot write in " + where.string() + ": " + why +
-         "; set AIMASTER_HOME to a directory of yours with free space";
+std::unexpected<Error> CannotWrite(const Path& where, const std::string& why) {
+  return Fail(ErrorKind::kEnvironment, "cannot write in " + where.string() + ": " + why +
+                                           "; set AIMASTER_HOME to a directory of yours with free space");
 }
 
 Result<std::string> RandomToken() {
@@ -39,6 +52,22 @@ Result<std::string> RandomToken() {
     hex.push_back(kDigits[byte & 15]);
   }
   return hex;
+}
+
+// One line of a file of the kernel; empty when it can't be read.
+std::string FirstLine(const char* path) {
+  std::ifstream file(path);
+  std::string line;
+  std::getline(file, line);
+  return line;
+}
+
+std::string BootId() { return FirstLine("/proc/sys/kernel/random/boot_id"); }
+
+bool IsNamed(const JobDirectory& directory, std::string_view text) {
+  if (text.size() >= kPrefixMin && directory.path().filename().string().starts_with(text)) return true;
+  const Result<JobSpec> spec = directory.ReadSpec();
+  return spec && !text.empty() && spec->name == text;
 }
 
 }  // namespace
@@ -64,30 +93,43 @@ Result<Home> Home::Find() {
   return Home(home);
 }
 
+Status JobDirectory::Fill(const JobDirectory& directory, const JobSpec& spec) {
+  const Result<std::string> token = RandomToken();
+  if (!token) return std::unexpected(token.error());
+  for (const Path& made : {directory.supervisor(), directory.nodes()}) {
+    if (mkdir(made.c_str(), 0700) != 0) return CannotWrite(directory.path().parent_path(), std::strerror(errno));
+  }
+  for (const auto& [file, text] : {std::pair(directory.spec(), EncodeJobSpec(spec)), {directory.token(), *token}}) {
+    if (const Status written = WriteFileAtomically(file, text, 0600); !written) {
+      return Fail(written.error().kind,
+                  written.error().message + "; set AIMASTER_HOME to a directory of yours with free space");
+    }
+  }
+  return {};
+}
+
 Result<JobDirectory> JobDirectory::Create(const Home& home, const JobSpec& spec) {
   std::error_code error;
   std::filesystem::create_directories(home.jobs(), error);
-  if (error) return Fail(ErrorKind::kEnvironment, CannotWrite(home.path(), error.message()));
+  if (error) return CannotWrite(home.path(), error.message());
 
-  const Path whole = home.jobs() / spec.id.text(), half = home.jobs() / ("." + spec.id.text() + ".new");
-  if (mkdir(half.c_str(), 0700) != 0)
-    return Fail(ErrorKind::kEnvironment, CannotWrite(home.jobs(), std::strerror(errno)));
-  const auto give_up = [&](const std::string& why) {
-    std::error_code ignored;
-    std::filesystem::remove_all(half, ignored);
-    return Fail(ErrorKind::kEnvironment, CannotWrite(home.path(), why));
-  };
-  const Result<std::string> token = RandomToken();
-  if (!token) return give_up(token.error().message);
-  const JobDirectory directory(half);
-  if (const Status ok = WriteFileAtomically(directory.spec(), EncodeJobSpec(spec), 0600); !ok) {
-    return give_up(ok.error().message);
+  // A directory with a dot in front is no job to anybody, so one that a crash leaves half made is never seen.
+  const Path whole = home.jobs() / spec.id.text();
+  const Path half = home.jobs() / ("." + spec.id.text() + "." + std::to_string(getpid()));
+  std::filesystem::remove_all(half, error);
+  if (mkdir(half.c_str(), 0700) != 0) return CannotWrite(home.jobs(), std::strerror(errno));
+  const Status filled = Fill(JobDirectory(half), spec);
+  const bool renamed = filled && rename(half.c_str(), whole.c_str()) == 0;
+  const int rename_error = errno;
+  if (!renamed) {
+    std::filesystem::remove_all(half, error);
+    if (!filled) return std::unexpected(filled.error());
+    if (rename_error == EEXIST || rename_error == ENOTEMPTY) {
+      return Fail(ErrorKind::kUsage, "there is a job " + spec.id.text() + " in " + home.path().string() + " already");
+    }
+    return CannotWrite(home.jobs(), std::strerror(rename_error));
   }
-  if (const Status ok = WriteFileAtomically(directory.token(), *token, 0600); !ok) return give_up(ok.error().message);
-  if (mkdir(directory.supervisor().c_str(), 0700) != 0 || mkdir((half / "nodes").c_str(), 0700) != 0 ||
-      rename(half.c_str(), whole.c_str()) != 0) {
-    return give_up(std::strerror(errno));
-  }
+  if (const Status synced = SyncDirectory(home.jobs()); !synced) return std::unexpected(synced.error());
   return JobDirectory(whole);
 }
 
@@ -102,7 +144,7 @@ Result<JobDirectory> JobDirectory::Open(const Path& where) {
 }
 
 Path JobDirectory::attempt(std::string_view node, std::string_view instance, Attempt number) const {
-  return path_ / "nodes" / node / instance / std::to_string(Value(number));
+  return nodes() / node / instance / std::to_string(Value(number));
 }
 
 Result<JobSpec> JobDirectory::ReadSpec() const {
@@ -110,6 +152,7 @@ Result<JobSpec> JobDirectory::ReadSpec() const {
   if (!text) return std::unexpected(text.error());
   Result<JobSpec> decoded = DecodeJobSpec(*text);
   if (!decoded) return Fail(decoded.error().kind, spec().string() + ": " + decoded.error().message);
+  if (decoded->id == JobId()) return Fail(ErrorKind::kEnvironment, spec().string() + ": it names no job");
   return decoded;
 }
 
@@ -120,29 +163,24 @@ Result<MasterAddress> JobDirectory::ReadMasterAddress() const {
   if (!text) return std::unexpected(text.error());
   const json parsed = json::parse(*text, nullptr, /*allow_exceptions=*/false);
   MasterAddress address;
-  if (!parsed.is_object() || !JsonReader::Decode(parsed.value("host", json()), address.host).empty() ||
-      !JsonReader::Decode(parsed.value("port", json()), address.port).empty() ||
-      !JsonReader::Decode(parsed.value("pid", json()), address.pid).empty() ||
-      !JsonReader::Decode(parsed.value("start_ticks", json()), address.start_ticks).empty() ||
-      !JsonReader::Decode(parsed.value("epoch", json()), address.epoch).empty()) {
-    return Fail(ErrorKind::kEnvironment, (path_ / "master.json").string() + " is damaged");
+  if (std::string error = JsonReader::Decode(parsed, address); !error.empty()) {
+    return Fail(ErrorKind::kEnvironment, (path_ / "master.json").string() + " is damaged: " + error);
   }
   return address;
 }
 
 Status JobDirectory::WriteMasterAddress(const MasterAddress& address) const {
-  const json encoded{{"host", address.host},
-                     {"port", address.port},
-                     {"pid", address.pid},
-                     {"start_ticks", address.start_ticks},
-                     {"epoch", Value(address.epoch)}};
-  return WriteFileAtomically(path_ / "master.json", ToText(encoded), 0600);
+  MasterAddress complete = address;
+  complete.boot_id = BootId();
+  complete.node = FirstLine("/proc/sys/kernel/hostname");
+  return WriteFileAtomically(path_ / "master.json", ToText(ToJson(complete)), 0600);
 }
 
 Result<MasterAddress> JobDirectory::FindLiveMaster() const {
   Result<MasterAddress> address = ReadMasterAddress();
   if (!address) return address;
-  if (ProcessStartTicks(address->pid) != address->start_ticks) {
+  const bool same_boot = address->boot_id.empty() || address->boot_id == BootId();
+  if (!same_boot || address->start_ticks == 0 || ProcessStartTicks(address->pid) != address->start_ticks) {
     return Fail(ErrorKind::kNotFound, "no master runs for this job");
   }
   return address;
@@ -160,30 +198,28 @@ std::vector<Path> JobDirectoriesOf(const Home& home) {
 
 Result<JobDirectory> FindJob(const Home& home, std::string_view text) {
   if (JobId::Parse(text)) {
-    Result<JobDirectory> exact = JobDirectory::Open(home.jobs() / text);
-    if (exact) return exact;
+    const Path where = home.jobs() / text;
+    std::error_code error;
+    if (std::filesystem::exists(where, error)) return JobDirectory::Open(where);
   }
   std::vector<JobDirectory> matches;
-  std::string names;
   for (const Path& where : JobDirectoriesOf(home)) {
-    const Result<JobDirectory> directory = JobDirectory::Open(where);
-    if (!directory || text.empty()) continue;
-    const bool by_prefix = text.size() >= 4 && where.filename().string().starts_with(text);
-    if (!by_prefix) {
-      const Result<JobSpec> spec = directory->ReadSpec();
-      if (!spec || spec->name != text) continue;
+    if (Result<JobDirectory> directory = JobDirectory::Open(where); directory && IsNamed(*directory, text)) {
+      matches.push_back(std::move(*directory));
     }
-    matches.push_back(*directory);
-    if (matches.size() <= 5) names += (names.empty() ? "" : ", ") + where.filename().string();
   }
   if (matches.size() == 1) return matches.front();
-  const std::string quoted = "'" + std::string(text.substr(0, 64)) + "'";
   if (matches.empty()) {
     return Fail(ErrorKind::kNotFound,
-                "no job " + quoted + " in " + home.path().string() + "; `aimaster list` shows all");
+                "no job " + Quoted(text) + " in " + home.path().string() + "; `aimaster list` shows all");
   }
-  return Fail(ErrorKind::kUsage, quoted + " names " + std::to_string(matches.size()) + " jobs (" + names +
-                                     (matches.size() > 5 ? ", …" : "") + "); give the id");
+  std::ranges::sort(matches, {}, &JobDirectory::path);
+  std::string candidates;
+  for (const JobDirectory& match : matches | std::views::take(kCandidatesMax)) {
+    candidates += (candidates.empty() ? "" : ", ") + match.path().filename().string();
+  }
+  return Fail(ErrorKind::kUsage, Quoted(text) + " names " + std::to_string(matches.size()) + " jobs (" + candidates +
+                                     (matches.size() > kCandidatesMax ? ", …" : "") + "); give the id");
 }
 
 uint64_t ProcessStartTicks(int pid) {

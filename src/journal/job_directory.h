@@ -22,13 +22,15 @@
 
 namespace aimaster {
 
-// Where a master listens, and which process it is.
+// Where a master listens, and which process it is. The last two are filled in when it is written.
 struct MasterAddress {
   std::string host;
   uint16_t port = 0;
   int pid = 0;
   uint64_t start_ticks = 0;  // tells the process from a later one with the same pid
   Epoch epoch{};
+  std::string boot_id = {};  // and this from one on another machine, or before a reboot
+  std::string node = {};     // the machine's name, for people
 };
 
 // The root of all state.
@@ -57,27 +59,31 @@ class JobDirectory {
   std::filesystem::path journal() const { return path_ / "journal.db"; }
   std::filesystem::path log() const { return path_ / "aimaster.log"; }
   std::filesystem::path supervisor() const { return path_ / "supervisor"; }
+  std::filesystem::path nodes() const { return path_ / "nodes"; }
   std::filesystem::path attempt(std::string_view node, std::string_view instance, Attempt attempt) const;
 
   Result<JobSpec> ReadSpec() const;
   Result<std::string> ReadToken() const;
   Result<MasterAddress> ReadMasterAddress() const;
   Status WriteMasterAddress(const MasterAddress& address) const;
-  // The address, if the process that wrote it still lives.
+  // The address, if the process that wrote it still lives on this machine; kNotFound otherwise.
   Result<MasterAddress> FindLiveMaster() const;
 
  private:
   explicit JobDirectory(std::filesystem::path path) : path_(std::move(path)) {}
+  static Status Fill(const JobDirectory& directory, const JobSpec& spec);
+
   std::filesystem::path path_;
 };
 
 // All job directories of a home, in no order.
 std::vector<std::filesystem::path> JobDirectoriesOf(const Home& home);
 
-// The job that `text` names: its id, a prefix that only it has, or a name that only it has.
+// The job that `text` names: its id, a prefix that only it has (at least "dlc" and one letter), or a name that only it
+// has. kUsage with the candidates when there are several.
 Result<JobDirectory> FindJob(const Home& home, std::string_view text);
 
-// Field 22 of /proc/<pid>/stat; 0 when there is no such process.
+// Field 22 of /proc/<pid>/stat; 0 when there is no such process, or only its exit status is left.
 uint64_t ProcessStartTicks(int pid);
 
 }  // namespace aimaster

@@ -1,8 +1,9 @@
 #include "journal/job_json.h"
 
-#include <unistd.h>
+#include <filesystem>
 
 #include "core/job_spec.h"
+#include "core/parameter_parser.h"
 
 namespace aimaster {
 namespace {
@@ -49,41 +50,44 @@ json Details(const JobSnapshot& snapshot, const RestartRecord& record) {
   return details;
 }
 
-json Instance(const JobDirectory& directory, const JobSnapshot& snapshot, const InstanceState& instance) {
+// Where the output of its last attempt is; null before the first.
+json LogDirectory(const JobDirectory& directory, const JobSpec& spec, const std::string& node,
+                  const InstanceState& instance) {
+  if (instance.starts == 0) return nullptr;
+  if (spec.log_directory.empty()) return directory.attempt(node, instance.name, instance.attempt).string();
+  return (std::filesystem::path(spec.log_directory) / instance.name / std::to_string(Value(instance.attempt))).string();
+}
+
+json Instance(const JobDirectory& directory, const JobSpec& spec, const JobSnapshot& snapshot,
+              const InstanceState& instance) {
   const std::string node = NodeName(snapshot, instance.node);
-  return {
-      {"name", instance.name},
-      {"role", Name(instance.role)},
-      {"index", instance.index_in_role},
-      {"node", node},
-      {"status", Name(instance.status)},
-      {"attempt", Value(instance.attempt)},
-      {"exit_code", OrNull(instance.exit_code)},
-      {"signal", OrNull(instance.signal)},
-      {"first_rank", Value(instance.first_rank)},
-      {"ranks", instance.ranks},
-      {"log_directory",
-       instance.starts == 0 ? json(nullptr) : json(directory.attempt(node, instance.name, instance.attempt).string())}};
+  return {{"name", instance.name},
+          {"role", Name(instance.role)},
+          {"index", instance.index_in_role},
+          {"node", node},
+          {"status", Name(instance.status)},
+          {"attempt", Value(instance.attempt)},
+          {"exit_code", OrNull(instance.exit_code)},
+          {"signal", OrNull(instance.signal)},
+          {"first_rank", Value(instance.first_rank)},
+          {"ranks", instance.ranks},
+          {"log_directory", LogDirectory(directory, spec, node, instance)}};
 }
 
-std::string HostName() {
-  char name[256] = {};
-  gethostname(name, sizeof name - 1);
-  return name;
-}
-
-json MasterInstance(const JobId& id, const JobSnapshot& snapshot, bool alive) {
+json MasterInstance(const JobDirectory& directory, const JobId& id, const JobSnapshot& snapshot, bool alive) {
+  const Result<MasterAddress> address = directory.ReadMasterAddress();
   const bool ended = IsEnd(snapshot.summary.status);
   return {{"name", MasterInstanceName(id)},
           {"role", Name(Role::kAimaster)},
           {"index", 0},
-          {"node", HostName()},
+          {"node", address ? address->node : ""},
           {"status", Name(ended   ? InstanceStatus::kSucceeded
                           : alive ? InstanceStatus::kRunning
                                   : InstanceStatus::kFailed)},
           {"attempt", Value(snapshot.summary.epoch) == 0 ? 0 : Value(snapshot.summary.epoch) - 1},
           {"exit_code", ended ? json(0) : json(nullptr)},
-          {"signal", nullptr}};
+          {"signal", nullptr},
+          {"log_directory", directory.path().string()}};
 }
 
 }  // namespace
@@ -106,8 +110,10 @@ json ListJson(const std::vector<ListedJob>& jobs) {
 json GetJson(const JobDirectory& directory, const JobSpec& spec, const JobSnapshot& snapshot) {
   const Result<MasterAddress> master = directory.FindLiveMaster();
   json instances = json::array();
-  for (const InstanceState& instance : snapshot.instances) instances.push_back(Instance(directory, snapshot, instance));
-  instances.push_back(MasterInstance(spec.id, snapshot, master.has_value()));
+  for (const InstanceState& instance : snapshot.instances) {
+    instances.push_back(Instance(directory, spec, snapshot, instance));
+  }
+  instances.push_back(MasterInstance(directory, spec.id, snapshot, master.has_value()));
   json nodes = json::array();
   for (const auto& [index, node] : snapshot.nodes) {
     nodes.push_back({{"name", node.name},
@@ -123,6 +129,7 @@ json GetJson(const JobDirectory& directory, const JobSpec& spec, const JobSnapsh
           {"status", Name(summary.status)},
           {"framework", Name(spec.framework)},
           {"command", spec.command},
+          {"parameters", FormatParameters(spec.fault_tolerance)},
           {"restarts", summary.restarts},
           {"max_restarts", spec.fault_tolerance.max_num_of_job_restart},
           {"round", Value(summary.round)},

@@ -7,17 +7,31 @@
 namespace aimaster {
 namespace {
 
+bool HasBytes(const std::filesystem::path& file) {
+  std::error_code error;
+  const uintmax_t size = std::filesystem::file_size(file, error);
+  return !error && size > 0;
+}
+
 // Calls take(id, body) for each row; stops at the first error.
+template <typename Take>
+Status ForEachRow(Statement& rows, Take take) {
+  while (true) {
+    const Result<bool> row = rows.Step();
+    if (!row) return std::unexpected(row.error());
+    if (!*row) return {};
+    if (const Status taken = take(rows.Integer(0), rows.Text(1)); !taken) {
+      return Fail(taken.error().kind,
+                  "a row of the journal can't be read: " + taken.error().message + " (" + rows.sql() + ")");
+    }
+  }
+}
+
 template <typename Take>
 Status ForEachRow(Database& database, const char* sql, Take take) {
   Result<Statement> rows = database.Prepare(sql);
   if (!rows) return std::unexpected(rows.error());
-  while (true) {
-    const Result<bool> row = rows->Step();
-    if (!row) return std::unexpected(row.error());
-    if (!*row) return {};
-    if (const Status taken = take(rows->Integer(0), rows->Text(1)); !taken) return taken;
-  }
+  return ForEachRow(*rows, take);
 }
 
 // Appends decoded rows to a list.
@@ -34,29 +48,29 @@ auto Collect(std::vector<T>& list, Result<T> (*decode)(std::string_view)) {
 }  // namespace
 
 Result<JobReader> JobReader::Open(const JobDirectory& directory) {
-  if (access(directory.journal().c_str(), F_OK) != 0) {
+  const std::filesystem::path path = directory.journal();
+  const auto none_yet = [&] {
     return Fail(ErrorKind::kNotFound, "job " + directory.path().filename().string() + " has no journal yet");
-  }
-  Result<Database> database = Database::Open(directory.journal().string(), Database::Mode::kRead);
+  };
+  if (access(path.c_str(), F_OK) != 0) return none_yet();
+  Result<Database> database = Database::Open(path, Database::Mode::kRead);
   if (!database) return std::unexpected(database.error());
   Result<int64_t> version = database->QueryInteger("PRAGMA user_version");
-  if (!version) {
-    // Without the right to write beside it, a journal that nobody writes any more can be read as it is.
-    Result<Database> frozen =
-        Database::Open("file:" + directory.journal().string() + "?immutable=1", Database::Mode::kRead);
-    if (!frozen) return std::unexpected(version.error());
-    database = std::move(frozen);
+  if (!version && access(directory.path().c_str(), W_OK) != 0) {
+    // Readers, too, want to write beside the journal. One that is complete without its write-ahead log can be read as
+    // it is; of one that is not, that would be the past.
+    if (HasBytes(path.string() + "-wal") || HasBytes(path.string() + "-journal")) {
+      return Fail(ErrorKind::kEnvironment, path.string() +
+                                               " was left in the middle of a write, and its directory can't be written "
+                                               "to complete it; copy the job's directory and read the copy");
+    }
+    database = Database::Open(path, Database::Mode::kFrozen);
+    if (!database) return std::unexpected(database.error());
     version = database->QueryInteger("PRAGMA user_version");
-    if (!version) return std::unexpected(version.error());
   }
-  if (*version > kJournalVersion) {
-    return Fail(ErrorKind::kVersion, directory.journal().string() +
-                                         " was written by a newer version of aimaster (journal version " +
-                                         std::to_string(*version) + "); use that version");
-  }
-  if (*version == 0) {
-    return Fail(ErrorKind::kNotFound, "job " + directory.path().filename().string() + " has no journal yet");
-  }
+  if (!version) return std::unexpected(version.error());
+  if (*version > kJournalVersion) return NewerVersion(path, *version);
+  if (*version == 0) return none_yet();
   return JobReader(std::move(*database));
 }
 
@@ -108,49 +122,51 @@ Result<std::vector<Decision>> JobReader::ReadDecisions() {
 }
 
 Result<std::vector<NumberedEvent>> JobReader::ReadEventsAfter(int64_t number) {
+  std::vector<NumberedEvent> events;
+  const auto take = [&events](int64_t seq, const std::string& body) -> Status {
+    Result<JobEvent> event = DecodeEvent(body);
+    if (!event) return std::unexpected(event.error());
+    events.push_back({seq, std::move(*event)});
+    return {};
+  };
   Result<Statement> rows = database_.Prepare("SELECT seq, body FROM event WHERE seq > ? ORDER BY seq");
   if (!rows) return std::unexpected(rows.error());
   rows->Bind(number);
-  std::vector<NumberedEvent> events;
-  while (true) {
-    const Result<bool> row = rows->Step();
-    if (!row) return std::unexpected(row.error());
-    if (!*row) return events;
-    Result<JobEvent> event = DecodeEvent(rows->Text(1));
-    if (!event) return std::unexpected(event.error());
-    events.push_back({rows->Integer(0), std::move(*event)});
-  }
+  if (const Status read = ForEachRow(*rows, take); !read) return std::unexpected(read.error());
+  return events;
 }
 
 Result<int64_t> JobReader::DataVersion() { return database_.QueryInteger("PRAGMA data_version"); }
 
+namespace {
+
+ListedJob ReadListedJob(const std::filesystem::path& where) {
+  const JobId id = *JobId::Parse(where.filename().string());
+  ListedJob job;
+  job.spec.id = id;
+  const auto broken = [&job](const Error& error) {
+    job.problem = error.message;
+    return job;
+  };
+  const Result<JobDirectory> directory = JobDirectory::Open(where);
+  if (!directory) return broken(directory.error());
+  Result<JobSpec> spec = directory->ReadSpec();
+  if (!spec) return broken(spec.error());
+  if (spec->id != id) return broken({.message = directory->spec().string() + " is another job's, or damaged"});
+  job.spec = std::move(*spec);
+  Result<JobReader> reader = JobReader::Open(*directory);
+  if (!reader) return reader.error().kind == ErrorKind::kNotFound ? job : broken(reader.error());
+  Result<JobSummary> summary = reader->ReadSummary();
+  if (!summary) return broken(summary.error());
+  job.summary = std::move(*summary);
+  return job;
+}
+
+}  // namespace
+
 std::vector<ListedJob> ListJobs(const Home& home) {
   std::vector<ListedJob> jobs;
-  for (const std::filesystem::path& where : JobDirectoriesOf(home)) {
-    ListedJob job;
-    job.spec.id = *JobId::Parse(where.filename().string());
-    const Result<JobDirectory> directory = JobDirectory::Open(where);
-    if (!directory) {
-      job.problem = directory.error().message;
-      jobs.push_back(std::move(job));
-      continue;
-    }
-    if (Result<JobSpec> spec = directory->ReadSpec()) {
-      job.spec = std::move(*spec);
-    } else {
-      job.problem = spec.error().message;
-    }
-    if (Result<JobReader> reader = JobReader::Open(*directory)) {
-      if (Result<JobSummary> summary = reader->ReadSummary()) {
-        job.summary = std::move(*summary);
-      } else {
-        job.problem = summary.error().message;
-      }
-    } else if (reader.error().kind != ErrorKind::kNotFound) {
-      job.problem = reader.error().message;
-    }
-    jobs.push_back(std::move(job));
-  }
+  for (const std::filesystem::path& where : JobDirectoriesOf(home)) jobs.push_back(ReadListedJob(where));
   std::ranges::sort(jobs, [](const ListedJob& a, const ListedJob& b) {
     return std::pair(a.spec.create_time, a.spec.id) > std::pair(b.spec.create_time, b.spec.id);
   });

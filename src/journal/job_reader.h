@@ -30,7 +30,8 @@ struct JobSnapshot {
   std::vector<RestartRecord> records;
 };
 
-// One thread. Never blocks the writer.
+// One thread. Never blocks a writer in write-ahead mode; in rollback mode a writer waits for one query. May be open for
+// long: between calls it holds nothing.
 class JobReader {
  public:
   // kNotFound while the master has not made the journal yet.
@@ -40,7 +41,7 @@ class JobReader {
   Result<JobSnapshot> ReadSnapshot();
   Result<std::vector<Decision>> ReadDecisions();
   Result<std::vector<NumberedEvent>> ReadEventsAfter(int64_t number);
-  // Changes whenever something was appended.
+  // Differs from the last answer whenever something was appended since.
   Result<int64_t> DataVersion();
 
  private:

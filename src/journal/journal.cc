@@ -1,8 +1,10 @@
 #include "journal/journal.h"
 
-#include <sys/vfs.h>
+#include <map>
+#include <set>
 
 #include "journal/codec.h"
+#include "journal/files.h"
 #include "journal/sqlite.h"
 
 namespace aimaster {
@@ -10,7 +12,8 @@ namespace {
 
 constexpr const char* kSchema = R"sql(
   CREATE TABLE IF NOT EXISTS meta(key TEXT PRIMARY KEY, value) WITHOUT ROWID;
-  CREATE TABLE IF NOT EXISTS input(seq INTEGER PRIMARY KEY, epoch INTEGER, wall_ns INTEGER, kind TEXT, rules TEXT, body TEXT);
+  CREATE TABLE IF NOT EXISTS input(
+    seq INTEGER PRIMARY KEY, epoch INTEGER, wall_ns INTEGER, kind TEXT, rules TEXT, body TEXT);
   CREATE TABLE IF NOT EXISTS decision(seq INTEGER PRIMARY KEY, input INTEGER, body TEXT);
   CREATE TABLE IF NOT EXISTS event(seq INTEGER PRIMARY KEY, body TEXT);
   CREATE TABLE IF NOT EXISTS job(id INTEGER PRIMARY KEY CHECK (id = 0), body TEXT);
@@ -22,36 +25,44 @@ constexpr const char* kSchema = R"sql(
 )sql";
 static_assert(kJournalVersion == 1, "the schema sets it");
 
-// SQLite's shared memory does not work between machines, nor on every network file system.
-bool IsNetworkFileSystem(const std::filesystem::path& file) {
-  struct statfs status = {};
-  if (statfs(file.parent_path().c_str(), &status) != 0) return false;
-  switch (static_cast<uint32_t>(status.f_type)) {
-    case 0x6969:      // NFS
-    case 0xFF534D42:  // CIFS
-    case 0xFE534D42:  // SMB2
-    case 0x517B:      // SMB
-    case 0x0BD00BD0:  // Lustre
-    case 0x47504653:  // GPFS
-    case 0x65735546:  // FUSE
-    case 0x19830326:  // BeeGFS
-    case 0x00C36400:  // Ceph
-    case 0x01021997:  // 9p
-      return true;
-    default:
-      return false;
+constexpr const char* kTakeOver = R"sql(
+  INSERT INTO meta VALUES('epoch', 1) ON CONFLICT(key) DO UPDATE SET value = value + 1;
+  INSERT OR REPLACE INTO meta VALUES('program', 'aimaster )sql" AIMASTER_VERSION R"sql(');
+)sql";
+
+// Nodes as they were last written, so that a step writes those that it changed. There may be ten thousand.
+class NodeViews {
+ public:
+  // The nodes of `job` that differ.
+  std::vector<NodeIndex> ChangedIn(const JobState& job) const {
+    std::vector<NodeIndex> changed;
+    for (const auto& [index, node] : job.nodes) {
+      const auto found = written_.find(index);
+      if (found == written_.end() || found->second != node) changed.push_back(index);
+    }
+    return changed;
   }
-}
+  void Remember(const JobState& job, const std::vector<NodeIndex>& nodes) {
+    for (const NodeIndex index : nodes) written_[index] = job.nodes.at(index);
+  }
+
+ private:
+  std::map<NodeIndex, NodeState> written_;
+};
 
 }  // namespace
 
 class Journal::Writer {
  public:
-  static Result<std::unique_ptr<Writer>> Open(const std::filesystem::path& path, std::string rules) {
-    Result<Database> database = Database::Open(path.string(), Database::Mode::kCreate);
+  static Result<std::unique_ptr<Writer>> Open(const std::filesystem::path& path, std::string rules,
+                                              JournalStorage storage) {
+    if (storage == JournalStorage::kByFileSystem) {
+      storage = IsOnNetworkFileSystem(path.parent_path()) ? JournalStorage::kRollback : JournalStorage::kWriteAhead;
+    }
+    Result<Database> database = Database::Open(path, Database::Mode::kCreate);
     if (!database) return std::unexpected(database.error());
     auto writer = std::make_unique<Writer>(std::move(*database), std::move(rules));
-    if (const Status ready = writer->Prepare(path); !ready) return std::unexpected(ready.error());
+    if (const Status ready = writer->Prepare(path, storage); !ready) return std::unexpected(ready.error());
     return writer;
   }
 
@@ -78,29 +89,25 @@ class Journal::Writer {
 
   Status Append(const JournalBatch& batch, const JobState& job) {
     if (const Status begun = database_.Execute("BEGIN IMMEDIATE"); !begun) return begun;
-    Status written = WriteAll(batch, job);
+    const std::vector<NodeIndex> nodes = node_views_.ChangedIn(job);
+    Status written = WriteAll(batch, job, nodes);
     if (written) written = database_.Execute("COMMIT");
     if (!written) {
       [[maybe_unused]] const Status rolled_back = database_.Execute("ROLLBACK");  // the error that matters is the first
-      next_input_ = next_input_before_;
+      return written;
     }
-    return written;
+    next_input_ += static_cast<int64_t>(batch.size());
+    node_views_.Remember(job, nodes);
+    return {};
   }
 
  private:
-  Status Prepare(const std::filesystem::path& path) {
+  Status Prepare(const std::filesystem::path& path, JournalStorage storage) {
     const Result<int64_t> version = database_.QueryInteger("PRAGMA user_version");
     if (!version) return std::unexpected(version.error());
-    if (*version > kJournalVersion) {
-      return Fail(ErrorKind::kVersion, path.string() + " was written by a newer version of aimaster (journal version " +
-                                           std::to_string(*version) + ", this one knows " +
-                                           std::to_string(kJournalVersion) + "); use that version");
-    }
-    const char* mode = IsNetworkFileSystem(path) ? "PRAGMA locking_mode=EXCLUSIVE; PRAGMA journal_mode=DELETE"
-                                                 : "PRAGMA journal_mode=WAL";
-    for (const char* sql :
-         {mode, "PRAGMA synchronous=FULL", "BEGIN IMMEDIATE", kSchema,
-          "INSERT INTO meta VALUES('epoch', 1) ON CONFLICT(key) DO UPDATE SET value = value + 1", "COMMIT"}) {
+    if (*version > kJournalVersion) return NewerVersion(path, *version);
+    if (const Status chosen = ChooseStorage(path, storage); !chosen) return chosen;
+    for (const char* sql : {"BEGIN IMMEDIATE", kSchema, kTakeOver, "COMMIT"}) {
       if (const Status done = database_.Execute(sql); !done) return done;
     }
     const Result<int64_t> epoch = database_.QueryInteger("SELECT value FROM meta WHERE key = 'epoch'");
@@ -110,6 +117,19 @@ class Journal::Writer {
     epoch_ = Epoch{static_cast<uint64_t>(*epoch)};
     next_input_ = *last + 1;
     return PrepareStatements();
+  }
+
+  // The file keeps its mode; one that was moved to another file system changes it here.
+  Status ChooseStorage(const std::filesystem::path& path, JournalStorage storage) {
+    const bool write_ahead = storage == JournalStorage::kWriteAhead;
+    const Result<std::string> mode =
+        database_.QueryText(write_ahead ? "PRAGMA journal_mode = WAL" : "PRAGMA journal_mode = DELETE");
+    if (!mode) return std::unexpected(mode.error());
+    if (*mode != (write_ahead ? "wal" : "delete")) {
+      return Fail(ErrorKind::kEnvironment, path.string() + " stays in the mode '" + *mode + "', which is not ours");
+    }
+    // EXTRA: a commit in rollback mode is the removal of a file, which only a sync of the directory makes durable.
+    return database_.Execute(write_ahead ? "PRAGMA synchronous = FULL" : "PRAGMA synchronous = EXTRA");
   }
 
   Status PrepareStatements() {
@@ -134,18 +154,18 @@ class Journal::Writer {
     const Result<bool> row = epoch_query_.Step();
     if (!row) return std::unexpected(row.error());
     const bool own = *row && epoch_query_.Integer(0) == static_cast<int64_t>(Value(epoch_));
-    if (const Result<bool> end = *row ? epoch_query_.Step() : row; !end) return std::unexpected(end.error());
+    epoch_query_.Reset();
     if (!own) return Fail(ErrorKind::kFenced, "another master has taken this job over");
     return {};
   }
 
-  Status WriteAll(const JournalBatch& batch, const JobState& job) {
-    next_input_before_ = next_input_;
+  Status WriteAll(const JournalBatch& batch, const JobState& job, const std::vector<NodeIndex>& nodes) {
     if (const Status own = CheckEpoch(); !own) return own;
     std::set<InstanceIndex> instances;
     std::set<size_t> rounds, records;
+    int64_t seq = next_input_;
     for (const auto& [input, result] : batch) {
-      if (const Status written = WriteStep(input, result); !written) return written;
+      if (const Status written = WriteStep(seq++, input, result); !written) return written;
       instances.insert(result.changed_instances.begin(), result.changed_instances.end());
       rounds.insert(result.changed_rounds.begin(), result.changed_rounds.end());
       records.insert(result.changed_records.begin(), result.changed_records.end());
@@ -155,8 +175,8 @@ class Journal::Writer {
       if (const Status written = Put(instance_, Value(index), Encode(job.instances[Value(index)])); !written)
         return written;
     }
-    for (const auto& [index, node] : job.nodes) {
-      if (const Status written = Put(node_, Value(index), Encode(node)); !written) return written;
+    for (const NodeIndex index : nodes) {
+      if (const Status written = Put(node_, Value(index), Encode(job.nodes.at(index))); !written) return written;
     }
     for (const size_t index : rounds) {
       if (const Status written = Put(round_, static_cast<int64_t>(index), Encode(job.rounds[index])); !written)
@@ -169,8 +189,7 @@ class Journal::Writer {
     return {};
   }
 
-  Status WriteStep(const Input& input, const StepResult& result) {
-    const int64_t seq = next_input_++;
+  Status WriteStep(int64_t seq, const Input& input, const StepResult& result) {
     if (const Status written = input_.Bind(seq)
                                    .Bind(static_cast<int64_t>(Value(epoch_)))
                                    .Bind(input.at.wall.since_epoch.count())
@@ -197,17 +216,24 @@ class Journal::Writer {
   Database database_;
   const std::string rules_;
   Epoch epoch_{};
-  int64_t next_input_ = 1, next_input_before_ = 1;
+  int64_t next_input_ = 1;
+  NodeViews node_views_;
   Statement epoch_query_, input_, decision_, event_, job_, instance_, node_, round_, record_;
 };
+
+std::unexpected<Error> NewerVersion(const std::filesystem::path& path, int64_t version) {
+  return Fail(ErrorKind::kVersion, path.string() + " was written by a newer version of aimaster (journal version " +
+                                       std::to_string(version) + ", this one knows up to " +
+                                       std::to_string(kJournalVersion) + "); use that version");
+}
 
 Journal::Journal(std::unique_ptr<Writer> writer) : writer_(std::move(writer)) {}
 Journal::~Journal() = default;
 Journal::Journal(Journal&&) noexcept = default;
 Journal& Journal::operator=(Journal&&) noexcept = default;
 
-Result<Journal> Journal::OpenOrCreate(const std::filesystem::path& path, std::string rules) {
-  Result<std::unique_ptr<Writer>> writer = Writer::Open(path, std::move(rules));
+Result<Journal> Journal::OpenOrCreate(const std::filesystem::path& path, std::string rules, JournalStorage storage) {
+  Result<std::unique_ptr<Writer>> writer = Writer::Open(path, std::move(rules), storage);
   if (!writer) return std::unexpected(writer.error());
   return Journal(std::move(*writer));
 }

@@ -4,10 +4,10 @@
 //   input(seq, epoch, wall_ns, kind, rules, body)   the whole history: replaying it makes the engine again
 //   decision(seq, input, body)  event(seq, body)    what was concluded, what people were told
 //   job, instance, node, round, record              views of the present, by the same engine
-//   meta(key, value)                                epoch, version of the program that wrote
+//   meta(key, value)                                epoch, version of the program that wrote last
 //
 // A log file of our own was rejected: readers need the views while the writer writes, and SQLite has had twenty years
-// of power cuts. On a network file system it runs without shared memory, with one writer (rollback mode).
+// of power cuts. Whether readers and the writer meet in shared memory depends on the file system (JournalStorage).
 #pragma once
 
 #include <filesystem>
@@ -24,15 +24,26 @@ namespace aimaster {
 
 inline constexpr int kJournalVersion = 1;  // PRAGMA user_version; a newer one is refused
 
+// How a commit becomes durable.
+enum class JournalStorage {
+  kByFileSystem,  // whichever of the two below fits where the journal is
+  kWriteAhead,    // WAL: readers never wait; needs memory that is shared through the file system
+  kRollback,      // for network file systems: readers wait for the milliseconds of a commit
+};
+
 using JournalBatch = std::vector<std::pair<Input, StepResult>>;
+
+// The one sentence about a journal that this program is too old for.
+std::unexpected<Error> NewerVersion(const std::filesystem::path& path, int64_t version);
 
 // The writer. One at a time: opening takes the job over, and whoever had it before can't append any more.
 // One thread.
 class Journal {
  public:
   // Creates the file where there is none. Takes the job over: the epoch goes up, durably. `rules` names the failure
-  // rules in force, and is kept with every input.
-  static Result<Journal> OpenOrCreate(const std::filesystem::path& path, std::string rules);
+  // rules in force, and is kept with every input. kVersion: a newer program wrote it; it is left as it is.
+  static Result<Journal> OpenOrCreate(const std::filesystem::path& path, std::string rules,
+                                      JournalStorage storage = JournalStorage::kByFileSystem);
   ~Journal();
   Journal(Journal&&) noexcept;
   Journal& operator=(Journal&&) noexcept;
@@ -40,7 +51,8 @@ class Journal {
   Epoch epoch() const;
   // Everything that was appended, in order.
   Result<std::vector<Input>> LoadInputs();
-  // All or nothing, durable when it returns. kFenced: another master has taken the job over, nothing was written.
+  // All or nothing, durable when it returns; after an error (a full disk, say) the same batch may be tried again.
+  // kFenced: another master has taken the job over, nothing was written. `job` is the engine's after the batch.
   Status Append(const JournalBatch& batch, const JobState& job);
 
  private:

@@ -10,18 +10,20 @@
 
 #include <chrono>
 #include <cstdint>
-#include <limits>
 #include <map>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <set>
 #include <string>
 #include <type_traits>
+#include <utility>
 #include <vector>
 
 #include "core/error.h"
 #include "core/ids.h"
+#include "core/quote.h"
 #include "core/time.h"
+#include "journal/text_json.h"
 
 namespace aimaster {
 
@@ -34,6 +36,9 @@ template <typename T>
 concept HasFields = requires(JsonReader& reader, T& value) { Fields(reader, value); };
 template <typename T>
 concept NamedEnum = std::is_enum_v<T> && requires(T value) { std::string_view(Name(value)); };
+// An id is stored as its number. A state is not: its name must survive a reordering of the enum.
+template <typename T>
+concept Id = std::is_enum_v<T> && !NamedEnum<T> && std::is_unsigned_v<std::underlying_type_t<T>>;
 
 class JsonWriter {
  public:
@@ -43,8 +48,10 @@ class JsonWriter {
       return value.text();
     } else if constexpr (NamedEnum<T>) {
       return Name(value);
-    } else if constexpr (std::is_enum_v<T>) {
+    } else if constexpr (Id<T>) {
       return std::to_underlying(value);
+    } else if constexpr (std::is_same_v<T, std::string>) {
+      return TextToJson(value);
     } else if constexpr (std::is_same_v<T, Monotonic>) {
       return value.since_origin.count();
     } else if constexpr (std::is_same_v<T, Wall>) {
@@ -68,7 +75,7 @@ class JsonWriter {
       json array = json::array();
       for (const auto& [key, mapped] : value) array.push_back(json::array({Encode(key), Encode(mapped)}));
       return array;
-    } else if constexpr (!std::is_same_v<T, std::string> && requires {
+    } else if constexpr (requires {
                            value.begin();
                            value.end();
                          }) {
@@ -76,6 +83,7 @@ class JsonWriter {
       for (const auto& element : value) array.push_back(Encode(element));
       return array;
     } else {
+      static_assert(std::is_arithmetic_v<T>, "give the enum a Name(), or the struct its Fields()");
       return json(value);
     }
   }
@@ -97,20 +105,17 @@ class JsonReader {
   static std::string Decode(const json& from, T& value) {
     if constexpr (std::is_same_v<T, JobId>) {
       if (!from.is_string()) return "a job id is a string";
+      if (from.get_ref<const std::string&>().empty()) {
+        value = JobId();
+        return "";
+      }
       Result<JobId> id = JobId::Parse(from.get_ref<const std::string&>());
       if (!id) return id.error().message;
       value = *id;
       return "";
     } else if constexpr (NamedEnum<T>) {
-      if (!from.is_string()) return "a name is expected";
-      for (int i = 0; i < kEnumMax; ++i) {
-        if (Name(static_cast<T>(i)) == from.get_ref<const std::string&>()) {
-          value = static_cast<T>(i);
-          return "";
-        }
-      }
-      return "unknown name '" + from.get_ref<const std::string&>().substr(0, 64) + "'";
-    } else if constexpr (std::is_enum_v<T>) {
+      return DecodeName(from, value);
+    } else if constexpr (Id<T>) {
       std::underlying_type_t<T> number{};
       std::string error = Decode(from, number);
       value = T{number};
@@ -126,9 +131,7 @@ class JsonReader {
       value = from.get<T>();
       return "";
     } else if constexpr (std::is_same_v<T, std::string>) {
-      if (!from.is_string()) return "a string is expected";
-      value = from.get<std::string>();
-      return "";
+      return TextFromJson(from, value);
     } else if constexpr (std::is_same_v<T, Monotonic>) {
       return Decode(from, value.since_origin);
     } else if constexpr (std::is_same_v<T, Wall>) {
@@ -175,19 +178,26 @@ class JsonReader {
   explicit JsonReader(const json& object) : object_(object) {}
 
   template <typename T>
+  static std::string DecodeName(const json& from, T& value) {
+    if (!from.is_string()) return "a name is expected";
+    const auto& name = from.get_ref<const std::string&>();
+    // What Name() says of a number that is no state is no state's name.
+    for (int i = 0; i < kEnumMax && name != Name(static_cast<T>(kEnumMax)); ++i) {
+      if (Name(static_cast<T>(i)) == name) {
+        value = static_cast<T>(i);
+        return "";
+      }
+    }
+    return "unknown name " + Quoted(name);
+  }
+
+  template <typename T>
   static std::string DecodeInteger(const json& from, T& value) {
     if (!from.is_number_integer()) return "an integer is expected";
-    if (from.is_number_unsigned()) {
-      const uint64_t number = from.get<uint64_t>();
-      if (number > static_cast<uint64_t>(std::numeric_limits<T>::max())) return "an integer out of range";
-      value = static_cast<T>(number);
-      return "";
-    }
-    const int64_t number = from.get<int64_t>();
-    if (std::is_unsigned_v<T> || number < static_cast<int64_t>(std::numeric_limits<T>::min())) {
-      return "an integer out of range";
-    }
-    value = static_cast<T>(number);
+    const bool fits =
+        from.is_number_unsigned() ? std::in_range<T>(from.get<uint64_t>()) : std::in_range<T>(from.get<int64_t>());
+    if (!fits) return "an integer out of range";
+    value = static_cast<T>(from.is_number_unsigned() ? from.get<uint64_t>() : from.get<int64_t>());
     return "";
   }
 
@@ -236,7 +246,7 @@ Result<T> FromJson(const json& from) {
   return value;
 }
 
-// One line; bytes that are not UTF-8 become U+FFFD.
+// One line. Texts of ours are UTF-8 by TextToJson; the handler keeps a mistake there from stopping the process.
 inline std::string ToText(const json& value) { return value.dump(-1, ' ', false, json::error_handler_t::replace); }
 
 template <typename T>

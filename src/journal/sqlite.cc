@@ -1,13 +1,80 @@
 #include "journal/sqlite.h"
 
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+
 namespace aimaster {
 namespace {
 
 constexpr int kBusyTimeoutMs = 5000;
 
-std::unexpected<Error> FailSqlite(sqlite3* database, const std::string& what) {
-  return Fail(ErrorKind::kEnvironment,
-              what + ": " + (database == nullptr ? "out of memory" : sqlite3_errmsg(database)));
+const char* Remedy(int code) {
+  switch (code & 0xFF) {  // the rest of the bits are details
+    case SQLITE_FULL:
+      return "; free some space there";
+    case SQLITE_READONLY:
+    case SQLITE_PERM:
+    case SQLITE_CANTOPEN:
+    case SQLITE_AUTH:
+      return "; check that it and its directory are yours to read and write";
+    case SQLITE_BUSY:
+    case SQLITE_LOCKED:
+      return "; another process keeps it locked";
+    case SQLITE_IOERR:
+      return "; check the disk, and the quota on it";
+    case SQLITE_CORRUPT:
+    case SQLITE_NOTADB:
+      return "; restore it from a copy, or submit the job anew";
+    default:
+      return "";
+  }
+}
+
+std::unexpected<Error> FailSqlite(sqlite3* database, const std::string& file) {
+  if (database == nullptr) return Fail(ErrorKind::kEnvironment, file + ": out of memory");
+  std::string why = sqlite3_errmsg(database);
+  // SQLite's word for an error of the file system says nothing; the system's does.
+  const int system_error = sqlite3_system_errno(database);
+  if (const int kind = sqlite3_errcode(database) & 0xFF;
+      (kind == SQLITE_IOERR || kind == SQLITE_CANTOPEN) && system_error != 0) {
+    why += std::string(" (") + std::strerror(system_error) + ")";
+  }
+  return Fail(ErrorKind::kEnvironment, file + ": " + why + Remedy(sqlite3_errcode(database)));
+}
+
+std::unexpected<Error> FailSqlite(sqlite3* database) {
+  const char* file = database == nullptr ? nullptr : sqlite3_db_filename(database, "main");
+  return FailSqlite(database, file == nullptr ? "the journal" : file);
+}
+
+// The path inside a file: URI.
+std::string EscapeForUri(const std::string& path) {
+  constexpr std::string_view kDigits = "0123456789ABCDEF", kSpecial = "%?#";
+  std::string escaped;
+  for (const char c : path) {
+    if (kSpecial.contains(c)) {
+      escaped += {'%', kDigits[static_cast<unsigned char>(c) >> 4], kDigits[c & 15]};
+    } else {
+      escaped.push_back(c);
+    }
+  }
+  return escaped;
+}
+
+// SQLite would make it readable for everybody. Only ever done to a file that is new: closing a descriptor of one that
+// this process has open elsewhere would drop the locks on it.
+Status MakePrivateFile(const std::filesystem::path& path) {
+  const int fd = open(path.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+  if (fd >= 0) {
+    close(fd);
+  } else if (errno != EEXIST) {
+    return Fail(ErrorKind::kEnvironment, "cannot create " + path.string() + ": " + std::strerror(errno) +
+                                             "; check that its directory is yours to write");
+  }
+  return {};
 }
 
 }  // namespace
@@ -18,19 +85,17 @@ Statement& Statement::Bind(int64_t value) {
 }
 
 Statement& Statement::Bind(std::string_view value) {
-  sqlite3_bind_text(statement_.get(), ++bound_, value.data(), static_cast<int>(value.size()), SQLITE_TRANSIENT);
+  sqlite3_bind_text64(statement_.get(), ++bound_, value.data(), value.size(), SQLITE_TRANSIENT, SQLITE_UTF8);
   return *this;
 }
 
 Result<bool> Statement::Step() {
   const int code = sqlite3_step(statement_.get());
   if (code == SQLITE_ROW) return true;
-  sqlite3* database = sqlite3_db_handle(statement_.get());
-  const std::string message = code == SQLITE_DONE ? "" : sqlite3_errmsg(database);
-  sqlite3_reset(statement_.get());
-  bound_ = 0;
-  if (code == SQLITE_DONE) return false;
-  return Fail(ErrorKind::kEnvironment, message);
+  Result<bool> answer = false;
+  if (code != SQLITE_DONE) answer = FailSqlite(sqlite3_db_handle(statement_.get()));
+  Reset();
+  return answer;
 }
 
 Status Statement::Run() {
@@ -39,34 +104,41 @@ Status Statement::Run() {
   return {};
 }
 
+void Statement::Reset() {
+  sqlite3_reset(statement_.get());
+  bound_ = 0;
+}
+
 std::string Statement::Text(int column) const {
   const auto* text = reinterpret_cast<const char*>(sqlite3_column_text(statement_.get(), column));
   return text == nullptr ? "" : std::string(text, static_cast<size_t>(sqlite3_column_bytes(statement_.get(), column)));
 }
 
-Result<Database> Database::Open(const std::string& path, Mode mode) {
-  const int flags = mode == Mode::kCreate  ? SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE
-                    : mode == Mode::kWrite ? SQLITE_OPEN_READWRITE
-                                           : SQLITE_OPEN_READONLY;
+Result<Database> Database::Open(const std::filesystem::path& path, Mode mode) {
+  if (mode == Mode::kCreate) {
+    if (const Status made = MakePrivateFile(path); !made) return std::unexpected(made.error());
+  }
+  const int flags = mode == Mode::kCreate ? SQLITE_OPEN_READWRITE : SQLITE_OPEN_READONLY;
+  const std::string uri = "file:" + EscapeForUri(path.string()) + (mode == Mode::kFrozen ? "?immutable=1" : "");
   Database opened;
-  opened.path_ = path;
   sqlite3* handle = nullptr;
-  const int code = sqlite3_open_v2(path.c_str(), &handle, flags | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_EXRESCODE, nullptr);
+  const int code = sqlite3_open_v2(uri.c_str(), &handle,
+                                   flags | SQLITE_OPEN_URI | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_EXRESCODE, nullptr);
   opened.database_.reset(handle);
-  if (code != SQLITE_OK) return FailSqlite(handle, "cannot open " + path);
+  if (code != SQLITE_OK) return FailSqlite(handle, path.string());
   sqlite3_busy_timeout(handle, kBusyTimeoutMs);
   return opened;
 }
 
 Status Database::Execute(const char* sql) {
-  if (sqlite3_exec(database_.get(), sql, nullptr, nullptr, nullptr) != SQLITE_OK) return Failure("writing");
+  if (sqlite3_exec(database_.get(), sql, nullptr, nullptr, nullptr) != SQLITE_OK) return FailSqlite(database_.get());
   return {};
 }
 
 Result<Statement> Database::Prepare(const char* sql) {
   sqlite3_stmt* handle = nullptr;
   if (sqlite3_prepare_v3(database_.get(), sql, -1, SQLITE_PREPARE_PERSISTENT, &handle, nullptr) != SQLITE_OK) {
-    return Failure("preparing");
+    return FailSqlite(database_.get());
   }
   Statement statement;
   statement.statement_.reset(handle);
@@ -77,12 +149,16 @@ Result<int64_t> Database::QueryInteger(const char* sql) {
   Result<Statement> statement = Prepare(sql);
   if (!statement) return std::unexpected(statement.error());
   const Result<bool> row = statement->Step();
-  if (!row) return Failure("reading");
+  if (!row) return std::unexpected(row.error());
   return *row ? statement->Integer(0) : 0;
 }
 
-std::unexpected<Error> Database::Failure(const std::string& what) const {
-  return FailSqlite(database_.get(), what + " " + path_);
+Result<std::string> Database::QueryText(const char* sql) {
+  Result<Statement> statement = Prepare(sql);
+  if (!statement) return std::unexpected(statement.error());
+  const Result<bool> row = statement->Step();
+  if (!row) return std::unexpected(row.error());
+  return *row ? statement->Text(0) : "";
 }
 
 }  // namespace aimaster

@@ -5,6 +5,7 @@
 #include <sqlite3.h>
 
 #include <cstdint>
+#include <filesystem>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -23,7 +24,10 @@ class Statement {
   Result<bool> Step();
   // For statements that give no row.
   Status Run();
+  // Gives up the rows that are left.
+  void Reset();
 
+  const char* sql() const { return sqlite3_sql(statement_.get()); }
   int64_t Integer(int column) const { return sqlite3_column_int64(statement_.get(), column); }
   std::string Text(int column) const;
 
@@ -36,22 +40,25 @@ class Statement {
   int bound_ = 0;
 };
 
-// One connection. One thread.
+// One connection. One thread. Every error names the file and, where there is one, the remedy.
 class Database {
  public:
-  enum class Mode { kCreate, kWrite, kRead };
-  static Result<Database> Open(const std::string& path, Mode mode);
+  enum class Mode {
+    kCreate,  // read and write; makes the file, readable by its owner alone, where there is none
+    kRead,    // alongside a writer
+    kFrozen,  // of a file that nobody writes any more, in a directory where we may not write
+  };
+  static Result<Database> Open(const std::filesystem::path& path, Mode mode);
 
   Status Execute(const char* sql);
   Result<Statement> Prepare(const char* sql);
   Result<int64_t> QueryInteger(const char* sql);
-  std::unexpected<Error> Failure(const std::string& what) const;
+  Result<std::string> QueryText(const char* sql);
 
  private:
   struct Closer {
     void operator()(sqlite3* database) const { sqlite3_close_v2(database); }
   };
-  std::string path_;
   std::unique_ptr<sqlite3, Closer> database_;
 };
 

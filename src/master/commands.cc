@@ -1,9 +1,17 @@
 #include "master/commands.h"
 
+#include <algorithm>
+#include <limits>
+
 #include "master/rank_environment.h"
 
 namespace aimaster {
 namespace {
+
+// As many as the message holds: some seven weeks mean "for ever" here.
+uint32_t Milliseconds(std::chrono::milliseconds time) {
+  return static_cast<uint32_t>(std::min<int64_t>(time.count(), std::numeric_limits<uint32_t>::max()));
+}
 
 using Commands = std::vector<std::pair<NodeIndex, v1::Command>>;
 
@@ -86,8 +94,8 @@ v1::JobConfig MakeJobConfig(const JobSpec& spec) {
   for (const auto& [name, value] : BaseEnvironment(spec)) (*config.mutable_environment())[name] = value;
   config.set_working_directory(spec.working_directory);
   config.set_log_directory(spec.log_directory);
-  config.set_stop_grace_ms(static_cast<uint32_t>(spec.timing.stop_grace.count()));
-  config.set_orphan_timeout_ms(static_cast<uint32_t>(spec.timing.orphan_timeout.count()));
+  config.set_stop_grace_ms(Milliseconds(spec.timing.stop_grace));
+  config.set_orphan_timeout_ms(Milliseconds(spec.timing.orphan_timeout));
   config.set_log_max_bytes(spec.log_max_bytes);
   return config;
 }

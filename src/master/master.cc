@@ -42,7 +42,7 @@ constexpr int kExitDone = 0, kExitAgain = 1, kExitUsage = 64, kExitFenced = 75, 
 constexpr Duration kAppendAgain = 1s;    // the disk was full: training goes on, decisions wait
 constexpr Duration kWatchInterval = 1s;  // how often silent agents are looked for
 constexpr Duration kSuspectAfter = 3s;   // three heartbeats
-constexpr Duration kFarewell = 2s;       // for agents to leave after the job's end
+constexpr Duration kFarewell = 3s;       // for agents to leave after the job's end
 
 class Master : private ControlApi::Job {
  public:
@@ -56,8 +56,12 @@ class Master : private ControlApi::Job {
 
   int Run(const JobSpec& spec) {
     if (const Status recovered = Recover(); !recovered) return Refuse(recovered.error());
-    if (engine_.job().phase == Phase::kEnded) return kExitDone;
     if (const Status listening = Listen(); !listening) return Refuse(listening.error());
+    if (engine_.job().phase == Phase::kEnded) {  // the predecessor died over its goodbyes: agents that ask are told
+      SayGoodbye();
+      io_.run();
+      return exit_status_;
+    }
     provider_ = std::make_unique<LocalProvider>(
         io_,
         LocalProvider::Options{
@@ -66,6 +70,7 @@ class Master : private ControlApi::Job {
             .nodes = spec.local_nodes},
         NodeProvider::Callbacks{
             .on_denied = [this](std::string reason) { Feed(NodeDenied{std::move(reason)}); },
+            .on_trouble = [](const std::string& trouble) { Log(trouble); },
             .on_lost = [this](NodeIndex node, std::string reason) { Feed(NodeLost{node, std::move(reason)}); }});
     if (engine_.job().phase == Phase::kNew) Feed(JobSubmitted{spec});
     Feed(MasterStarted{journal_.epoch()});
@@ -136,7 +141,7 @@ class Master : private ControlApi::Job {
     Log("the journal cannot be written, trying again: " + error.message);
     append_again_.expires_after(kAppendAgain);
     append_again_.async_wait([this](auto cancelled) {
-      if (!cancelled) Append();
+      if (!cancelled) Flush();  // with what has arrived since: all that is acknowledged then is durable
     });
   }
 
@@ -146,6 +151,8 @@ class Master : private ControlApi::Job {
     for (const auto& [index, node] : engine_.job().nodes) {
       if (node.joined && !node.lost) joined.push_back(index);
     }
+    // They are expected from now on, so one that stays silent is noticed though this master has never heard of it.
+    for (const NodeIndex node : joined) agents_[node].last_heard = clock_.Now().monotonic;
     provider_->Acquire(joined);
     for (const Action& action : engine_.Outstanding()) Do(action);
   }
@@ -224,13 +231,16 @@ class Master : private ControlApi::Job {
   bool Welcome(const std::shared_ptr<ServerSocket>& socket, const v1::Hello& hello) {
     const NodeIndex node{hello.node()};
     const auto known = engine_.job().nodes.find(node);
+    if (hello.greatest_epoch() > Value(journal_.epoch())) {
+      LeaveIfFenced();  // it has seen our successor; an agent that a former master turned away would be lost to it
+      return false;
+    }
     const bool job_over = engine_.job().phase == Phase::kEnded;
-    if (known == engine_.job().nodes.end() || known->second.lost || job_over ||
-        hello.greatest_epoch() > Value(journal_.epoch())) {
+    if (known == engine_.job().nodes.end() || known->second.lost || job_over) {
+      // What still runs there belongs to nobody: its ranks count as dead, and others may have taken their place.
       v1::ToAgent message;
-      message.mutable_refused()->set_job_over(job_over);
-      message.mutable_refused()->set_reason(job_over ? "the job has ended"
-                                                     : "this node is not, or no longer, of this job");
+      message.mutable_refused()->set_job_over(true);
+      message.mutable_refused()->set_reason(job_over ? "the job has ended" : "this node is no longer of this job");
       socket->Send(message.SerializeAsString());
       return false;
     }
@@ -318,7 +328,7 @@ class Master : private ControlApi::Job {
   void Watch() {
     watch_.expires_after(kWatchInterval);
     watch_.async_wait([this](auto error) {
-      if (error) return;
+      if (error || LeaveIfFenced()) return;
       const Monotonic now = clock_.Now().monotonic;
       for (auto& [node, link] : agents_.links()) {
         const Duration silence = now - link.last_heard;
@@ -351,16 +361,28 @@ class Master : private ControlApi::Job {
   // --- the end ---
 
   void SayGoodbye() {
-    for (const auto& [index, node] : engine_.job().nodes) provider_->Release(index);
-    if (agents_.connected() == 0) return Leave(kExitDone, "");
+    if (provider_ != nullptr) {
+      for (const auto& [index, node] : engine_.job().nodes) provider_->Release(index);
+      if (agents_.connected() == 0) return Leave(kExitDone, "");
+    }
     farewell_.expires_after(kFarewell);
     farewell_.async_wait([this](auto error) {
       if (!error) Leave(kExitDone, "some agents did not say goodbye");
     });
   }
 
+  // A successor says so in master.json. The journal refuses our next append in any case; this is for a master that has
+  // nothing to append, and must not go on commanding agents.
+  bool LeaveIfFenced() {
+    const Result<MasterAddress> address = directory_.ReadMasterAddress();
+    const bool fenced = address && address->epoch > journal_.epoch();
+    if (fenced) Leave(kExitFenced, "another master has taken over");
+    return fenced;
+  }
+
   void Leave(int status, const std::string& why) {
     if (!why.empty()) Log(why);
+    if (status == kExitDone && provider_ != nullptr) provider_->Dismiss();
     exit_status_ = status;
     io_.stop();
   }
@@ -405,6 +427,7 @@ std::string RulesHash() {
 
 int RunMaster(const std::filesystem::path& job_directory) {
   signal(SIGPIPE, SIG_IGN);
+  signal(SIGXFSZ, SIG_IGN);  // a file size limit is an error of write(2), not our end
   signal(SIGHUP, SIG_IGN);
   const auto refuse = [](const Error& error) {
     Log("cannot run: " + error.message);

@@ -44,9 +44,11 @@ RankFailure Failure(const v1::RankExited& report, NodeIndex from) {
   }
   if (report.dump_start_ns() != 0) failure.dump_start = corrected(report.dump_start_ns());
   if (report.error_file_time_ns() != 0) failure.error_file_time = corrected(report.error_file_time_ns());
+  size_t bytes = 0;
   for (const v1::LineMatch& match : report.matches()) {
-    if (failure.matches.size() == kMatchesPerRankMax) break;
+    if (failure.matches.size() == kMatchesPerRankMax || bytes > kMatchBytesPerRankMax) break;
     failure.matches.push_back({match.rule(), Bounded(match.line()), match.file(), match.offset()});
+    bytes += failure.matches.back().line.size();
   }
   return failure;
 }
@@ -58,7 +60,10 @@ std::optional<Event> ExitEvent(const v1::RankExited& report, NodeIndex from, con
   const uint32_t first = Value(instance->first_rank);
   if (report.rank() < first || report.rank() >= first + instance->ranks) return std::nullopt;
   const RankFailure failure = Failure(report, from);
-  if (failure.exit && IsSuccess(*failure.exit)) return RankSucceeded{failure.instance, failure.attempt, failure.rank};
+  // A rank that we asked to go and that went in good order has not done its work.
+  if (failure.exit && IsSuccess(*failure.exit) && !failure.stopped_by_us) {
+    return RankSucceeded{failure.instance, failure.attempt, failure.rank};
+  }
   return RankFailed{failure};
 }
 

@@ -21,6 +21,8 @@ using namespace std::chrono_literals;
 using std::filesystem::path;
 
 constexpr std::chrono::milliseconds kRestartFirst = 20ms, kRestartMax = 5s;
+// What an agent's exit status says: trying again won't help; another agent serves this node.
+constexpr int kPermanentFirst = 64, kPermanentLast = 78, kServedByAnother = 75;
 constexpr std::chrono::seconds kHealthyLife = 30s;  // an agent that lived this long is started again at once
 
 std::string HostName() {
@@ -102,6 +104,10 @@ std::string LocalProvider::NodeName(NodeIndex node, uint32_t nodes) {
   return nodes == 1 ? HostName() : "node-" + std::to_string(Value(node));
 }
 
+path LocalProvider::DirectoryOf(NodeIndex node) const {
+  return options_.job_directory / "nodes" / NodeName(node, options_.nodes);
+}
+
 void LocalProvider::Acquire(const std::vector<NodeIndex>& nodes) {
   bool denied = false;
   for (const NodeIndex node : nodes) {
@@ -122,7 +128,7 @@ void LocalProvider::Acquire(const std::vector<NodeIndex>& nodes) {
 void LocalProvider::Start(NodeIndex node) {
   Agent& agent = *agents_[node];
   const std::string name = NodeName(node, options_.nodes);
-  const path directory = options_.job_directory / "nodes" / name;
+  const path directory = DirectoryOf(node);
   std::error_code ignored;  // the agent names the reason when it can't write there
   std::filesystem::create_directories(directory, ignored);
   agent.started = std::chrono::steady_clock::now();
@@ -136,7 +142,9 @@ void LocalProvider::Start(NodeIndex node) {
   if (pid) {
     Watch(node, *pid);
   } else {
-    callbacks_.on_lost(node, pid.error().message);
+    // The node is not lost for it: ranks of a former agent may run on.
+    callbacks_.on_trouble(pid.error().message + "; trying again");
+    StartAgain(node);
   }
 }
 
@@ -157,14 +165,27 @@ void LocalProvider::Watch(NodeIndex node, int pid) {
                          });
 }
 
-// Started again for as long as the node is wanted: at once after a good life, with growing pauses after short ones.
 void LocalProvider::OnExit(NodeIndex node) {
   Agent& agent = *agents_[node];
-  if (agent.pid > 0) waitpid(agent.pid, nullptr, WNOHANG);  // ours or not: only a child can be reaped
+  int status = 0;
+  const bool reaped = agent.pid > 0 && waitpid(agent.pid, &status, WNOHANG) == agent.pid;  // only a child can be
   agent.pid = 0;
   boost::system::error_code ignored;
   if (agent.pidfd.is_open()) agent.pidfd.close(ignored);
   if (!agent.wanted) return;
+  // It will fare no better the next time, but is tried on: for a job that still waits for the node this is the answer,
+  // and for one that runs, its ranks are better off with an agent that comes late than with none.
+  const int code = reaped && WIFEXITED(status) ? WEXITSTATUS(status) : 0;
+  if (code >= kPermanentFirst && code <= kPermanentLast && code != kServedByAnother) {
+    callbacks_.on_denied("the agent of " + NodeName(node, options_.nodes) + " can't serve (exit code " +
+                         std::to_string(code) + "); why is in " + (DirectoryOf(node) / "agent.log").string());
+  }
+  StartAgain(node);
+}
+
+// For as long as the node is wanted: at once after a good life, with growing pauses after short ones.
+void LocalProvider::StartAgain(NodeIndex node) {
+  Agent& agent = *agents_[node];
   const bool healthy = std::chrono::steady_clock::now() - agent.started > kHealthyLife;
   agent.backoff = healthy || agent.backoff == 0ms ? kRestartFirst : std::min(agent.backoff * 2, kRestartMax);
   agent.restart.expires_after(agent.backoff);
@@ -175,6 +196,13 @@ void LocalProvider::OnExit(NodeIndex node) {
 
 void LocalProvider::Release(NodeIndex node) {
   if (const auto found = agents_.find(node); found != agents_.end()) found->second->wanted = false;
+}
+
+void LocalProvider::Dismiss() {
+  for (auto& [node, agent] : agents_) {
+    agent->wanted = false;
+    if (agent->pidfd.is_open()) syscall(SYS_pidfd_send_signal, agent->pidfd.native_handle(), SIGTERM, nullptr, 0);
+  }
 }
 
 // Later jobs on the same machine would land on the same hardware whatever we did: isolation is the engine's placement.

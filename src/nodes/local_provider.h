@@ -30,6 +30,7 @@ class LocalProvider : public NodeProvider {
 
   void Acquire(const std::vector<NodeIndex>& nodes) override;
   void Release(NodeIndex node) override;
+  void Dismiss() override;
   void Isolate(NodeIndex node, const std::string& reason) override;
   void Recover(NodeIndex node, const std::string& reason) override;
 
@@ -42,6 +43,8 @@ class LocalProvider : public NodeProvider {
   void Start(NodeIndex node);
   void Watch(NodeIndex node, int pid);
   void OnExit(NodeIndex node);
+  void StartAgain(NodeIndex node);
+  std::filesystem::path DirectoryOf(NodeIndex node) const;
 
   boost::asio::io_context& io_;
   const Options options_;

@@ -17,7 +17,8 @@ namespace aimaster {
 class NodeProvider {
  public:
   struct Callbacks {
-    std::function<void(std::string reason)> on_denied;  // no other node can be had
+    std::function<void(std::string reason)> on_denied;           // no other node can be had
+    std::function<void(const std::string& trouble)> on_trouble;  // for the log; it is being dealt with
     std::function<void(NodeIndex node, std::string reason)>
         on_lost;  // it is confirmed that nothing runs there any more
   };
@@ -28,6 +29,8 @@ class NodeProvider {
   virtual void Acquire(const std::vector<NodeIndex>& nodes) = 0;
   // The node is not needed any more; its agent has been told to leave.
   virtual void Release(NodeIndex node) = 0;
+  // The job is over: agents that have not left by themselves are asked to.
+  virtual void Dismiss() = 0;
   // Keeps this and later jobs off the node, as far as we may.
   virtual void Isolate(NodeIndex node, const std::string& reason) = 0;
   // The agent is silent. Starts it again where that harms nothing, or reports the node lost.
