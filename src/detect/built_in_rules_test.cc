@@ -34,7 +34,7 @@ TEST(BuiltInRulesTest, CrashesAreRetryableOncePerPlace) {
 }
 
 TEST(BuiltInRulesTest, OtherExitCodesAreNot) {
-  for (int code = 0; code < 256; ++code) {
+  for (int code = 1; code < 256; ++code) {
     if (code >= 129 && code <= 159) continue;  // what shells report for signals
     EXPECT_EQ(RetryableOf(RuleForCode(code)), Retryable::kNo) << code;
   }
@@ -42,6 +42,13 @@ TEST(BuiltInRulesTest, OtherExitCodesAreNot) {
   EXPECT_EQ(RuleForCode(255), "UnknownError");
   EXPECT_EQ(RuleForCode(7), "ExitCode");
   EXPECT_EQ(RuleForCode(300), "ExitCode") << "no such code exists; it is no reason to crash";
+}
+
+TEST(BuiltInRulesTest, ARankThatWeStoppedMayTryAgainThoughItEndedWithZero) {
+  RankFailure stopped{.exit = RankExit{.code = 0}};
+  stopped.stopped_by_us = true;
+  EXPECT_EQ(RuleFor(stopped), "StoppedInGoodOrder");
+  EXPECT_EQ(RetryableOf("StoppedInGoodOrder"), Retryable::kYes);
 }
 
 TEST(BuiltInRulesTest, EndingsBesideExitStatuses) {
