@@ -87,6 +87,7 @@ TEST(EngineTest, ARestartThatFailsBeforeItIsReadyIsNoSuccess) {
   ASSERT_EQ(job.job().records.size(), 2u);
   EXPECT_EQ(job.job().records[0].result, RestartResult::kFailed);
   EXPECT_TRUE(job.job().records[0].duration);
+  for (const StageTime& stage : job.job().rounds[1].stages) EXPECT_TRUE(stage.duration) << Name(stage.stage);
   EXPECT_EQ(job.job().records[1].result, RestartResult::kRestarting);
 }
 

@@ -68,6 +68,13 @@ void Transition::EndStage(Stage stage) {
   if (last != stages.rend()) last->duration = now_.monotonic - last->start.monotonic;
 }
 
+// What had begun and will not come to its own end: it lasted until now.
+void Transition::EndAllStages() {
+  for (StageTime& stage : ChangedRound().stages) {
+    if (!stage.duration) stage.duration = now_.monotonic - stage.start.monotonic;
+  }
+}
+
 void Transition::Tell(std::string type, std::string subject, std::string message) {
   result_.events.push_back({now_, std::move(type), std::move(subject), std::move(message)});
 }

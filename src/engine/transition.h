@@ -97,6 +97,7 @@ class Transition {
   void BeginStage(Stage stage) { BeginStage(stage, now_); }
   void BeginStage(Stage stage, Moment start);
   void EndStage(Stage stage);
+  void EndAllStages();
 
   void Act(Action action) { result_.actions.push_back(std::move(action)); }
   void Tell(std::string type, std::string subject, std::string message);

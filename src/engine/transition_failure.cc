@@ -78,6 +78,7 @@ void Transition::OpenCollection(const RankFailure& first) {
                                              : " ended with exit code " + std::to_string(*first.exit->code))
                        : " was lost: " + first.lost_reason));
 
+  EndAllStages();  // a round that fails before it is ready
   job_.pending_stages.push_back({Stage::kDetect, job_.failure_began, ago});
   BeginStage(Stage::kCollect);
   job_.deadlines.start.reset();  // what has failed is being looked into; that others are not up yet is no cause

@@ -187,6 +187,7 @@ void Transition::FailStart(std::string fault, std::string message) {
   }
   judgement.reasons.push_back(judgement.message);
   job_.failure_began = now_;
+  EndAllStages();
   job_.pending_stages.push_back({Stage::kDecide, now_, std::nullopt});
   Decide(judgement);
 }

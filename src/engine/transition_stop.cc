@@ -30,6 +30,7 @@ void Transition::On(const StopRequested& input) {
   job_.reason_code = "JobStoppedByUser";
   job_.reason_message = "Job is stopped by " + input.by + ".";
   job_.pending_stages.clear();
+  EndAllStages();
   job_.stop_at_once = input.at_once;
   StopAll(StopPurpose::kUserStop);
 }
@@ -199,6 +200,7 @@ void Transition::End(JobStatus status, std::string reason_code, std::string reas
   job_.end_time = now_.wall;
   job_.deadlines = {};
   if (!job_.rounds.empty()) {
+    EndAllStages();
     RoundState& round = ChangedRound();
     round.end = now_.wall;
     round.result = status == JobStatus::kSucceeded ? RoundResult::kSucceeded

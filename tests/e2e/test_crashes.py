@@ -113,7 +113,7 @@ def test_resume_when_supervisor_and_master_are_gone(home):
 
 def test_everything_of_ours_is_killed_at_once_and_resume_finds_out(home):
     """As after a reboot: nothing runs. The job's ranks were lost with their shims, so they count as failed."""
-    running = home.start("run", "--workers", 2, *RESTARTS, "--", *WORKER, "--steps", 12)
+    running = home.start("run", "--workers", 2, *RESTARTS, "--", *WORKER, "--steps", 40)
     home.wait_for_ranks(2)
     everything = [home.supervisor_pid(), home.master_pid(), *home.agent_pids().values()]
     for pid in everything + [pid for pid in home.leftovers() if pid != running.process.pid]:

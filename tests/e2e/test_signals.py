@@ -36,7 +36,7 @@ def test_the_second_ctrl_c_does_not_wait_for_the_grace(home):
 
 
 def test_a_closed_terminal_leaves_the_job_running_and_attach_comes_back(home):
-    running = home.start("run", "--workers", 2, "--", *WORKER, "--steps", 25, "--die-rank", 1, "--die-step", 24,
+    running = home.start("run", "--workers", 2, "--", *WORKER, "--steps", 80, "--die-rank", 1, "--die-step", 79,
                          "--die-how", "exit7")
     ranks = home.wait_for_ranks(2)
     running.signal(signal.SIGHUP)
@@ -49,7 +49,7 @@ def test_a_closed_terminal_leaves_the_job_running_and_attach_comes_back(home):
 
 
 def test_a_killed_run_leaves_the_job_running_and_attach_comes_back(home):
-    running = home.start("run", "--", *WORKER, "--steps", 20)
+    running = home.start("run", "--", *WORKER, "--steps", 80)
     home.wait_for_ranks(1)
     running.signal(signal.SIGKILL)
     running.process.wait()
@@ -168,7 +168,7 @@ def test_ctrl_c_on_a_terminal(home):
 
 
 def test_a_terminal_that_is_closed_leaves_the_job_running(home):
-    terminal = Terminal(home, "run", "--", *WORKER, "--steps", 20)
+    terminal = Terminal(home, "run", "--", *WORKER, "--steps", 80)
     terminal.read_until(lambda text: b"rank 0 step 2" in text, "output of rank 0")
     os.close(terminal.terminal)
     os.waitpid(terminal.pid, 0)
