@@ -208,7 +208,8 @@ std::string CommandLinePage() {
   page += std::string(kIntroduction) + "\n\n";
   page +=
       "Every command says more about itself with `aimaster help COMMAND` or `aimaster COMMAND --help`. A job is "
-      "named by its id, by the first letters of its id, or by its name, as long as that names one job only. Errors "
+      "named by its id, by the first letters of its id (four at least), or by its name, as long as that names one job "
+      "only. Errors "
       "are one line on standard error that says what is wrong, where, and what to do.\n\n";
   page += "| command | what it does |\n|---|---|\n";
   for (const Command* command : Commands()) {

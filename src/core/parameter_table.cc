@@ -289,13 +289,15 @@ constexpr std::array kTable = {
                     "passed on as it is, with a note. A value can't contain a comma.",
          .example = "C4D_HANG_TIMEOUT=10s,C4D_HANG_TIMES=18"}),
 
-    RunField<&JobSpec::framework>({.name = "framework",
-                                   .type = ParameterType::kChoice,
-                                   .help = "What the job is made with; it decides the environment of the ranks.",
-                                   .details = "The framework of the job. It decides which variables tell a rank who it "
-                                              "is and where its peers are.",
-                                   .example = "pytorch",
-                                   .choices = kFrameworks}),
+    RunField<&JobSpec::framework>(
+        {.name = "framework",
+         .type = ParameterType::kChoice,
+         .help = "What the job is made with; recorded; every job gets the environment of PyTorch.",
+         .details = "The framework of the job. This version records it and sets the variables of PyTorch's "
+                    "launcher for every framework; what TensorFlow and MPI need beside them, "
+                    "the program brings itself.",
+         .example = "pytorch",
+         .choices = kFrameworks}),
     RunWorker<&RoleSpec::count>({.name = "workers",
                                  .help = "How many worker instances the job has.",
                                  .details = "The number of worker instances. An instance is what fails and is "
