@@ -16,7 +16,7 @@ namespace {
 struct CountingSource {
   int64_t Number(int64_t min, int64_t max) {
     ++count;
-    return max - min == 1 ? max : min < 0 ? -count : std::min(max, min + count % 97);
+    return min == max - 1 ? max : min < 0 ? -count : std::min(max, min + count % 97);
   }
   std::string Text() { return "text " + std::to_string(++count); }
   int64_t count = 0;

@@ -55,7 +55,8 @@ Result<JobReader> JobReader::Open(const JobDirectory& directory) {
   if (access(path.c_str(), F_OK) != 0) return none_yet();
   Result<Database> database = Database::Open(path, Database::Mode::kRead);
   if (!database) return std::unexpected(database.error());
-  Result<int64_t> version = database->QueryInteger("PRAGMA user_version");
+  constexpr const char* kVersion = "PRAGMA user_version";
+  Result<int64_t> version = database->QueryInteger(kVersion);
   if (!version && access(directory.path().c_str(), W_OK) != 0) {
     // Readers, too, want to write beside the journal. One that is complete without its write-ahead log can be read as
     // it is; of one that is not, that would be the past.
@@ -66,7 +67,16 @@ Result<JobReader> JobReader::Open(const JobDirectory& directory) {
     }
     database = Database::Open(path, Database::Mode::kFrozen);
     if (!database) return std::unexpected(database.error());
-    version = database->QueryInteger("PRAGMA user_version");
+    version = database->QueryInteger(kVersion);
+  }
+  if (!version && HasBytes(path.string() + "-journal")) {
+    // A master that was killed in rollback mode left its last write to be undone, which only a connection that may
+    // write can do. Where a master lives, its locks keep us from it.
+    if (Result<Database> repair = Database::Open(path, Database::Mode::kCreate))
+      version = repair->QueryInteger(kVersion);
+    database = Database::Open(path, Database::Mode::kRead);
+    if (!database) return std::unexpected(database.error());
+    if (version) version = database->QueryInteger(kVersion);
   }
   if (!version) return std::unexpected(version.error());
   if (*version > kJournalVersion) return NewerVersion(path, *version);
