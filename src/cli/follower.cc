@@ -18,6 +18,7 @@
 #include "cli/report.h"
 #include "cli/screen.h"
 #include "cli/text.h"
+#include "core/count.h"
 #include "journal/job_reader.h"
 
 namespace aimaster::cli {

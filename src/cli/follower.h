@@ -10,6 +10,7 @@
 #include <string>
 #include <string_view>
 
+#include "cli/command.h"
 #include "cli/interrupts.h"
 #include "cli/supervisor_life.h"
 #include "core/job_spec.h"
@@ -21,6 +22,10 @@ namespace aimaster::cli {
 // Which ranks' output `run`, `attach` and `resume` show.
 enum class Tee { kNone, kRank0, kAll };
 inline constexpr std::array<std::string_view, 3> kTeeChoices = {"none", "rank0", "all"};
+inline constexpr Option kTeeOption{.name = "--tee",
+                                   .value = "none|rank0|all",
+                                   .help = "which ranks' output to show here; default: rank0",
+                                   .choices = kTeeChoices};
 // One of kTeeChoices.
 Tee ParseTee(std::string_view text);
 

@@ -5,7 +5,7 @@
 #include "cli/arguments.h"
 #include "cli/command_lookup.h"
 #include "cli/rank_environment_scrub.h"
-#include "cli/temporary_directory.h"
+#include "journal/temporary_directory.h"
 
 namespace aimaster::cli {
 namespace {

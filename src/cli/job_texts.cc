@@ -7,6 +7,7 @@
 #include <map>
 
 #include "cli/text.h"
+#include "core/count.h"
 
 namespace aimaster::cli {
 namespace {
@@ -85,10 +86,6 @@ std::string DateTime(const std::optional<Wall>& time) {
 std::string WholeSeconds(Duration duration) {
   const auto seconds = std::chrono::floor<std::chrono::seconds>(std::max(duration, Duration{}));
   return seconds < std::chrono::minutes(1) ? std::to_string(seconds.count()) + " s" : FormatDuration(seconds);
-}
-
-std::string Count(uint64_t number, std::string_view noun) {
-  return std::to_string(number) + " " + std::string(noun) + (number == 1 ? "" : "s");
 }
 
 Colour ColourOf(JobStatus status) {

@@ -22,9 +22,6 @@ std::string DateTime(const std::optional<Wall>& time);
 // "12 s", "2 min 10 s": for a time that is still running.
 std::string WholeSeconds(Duration duration);
 
-// "1 round", "2 rounds".
-std::string Count(uint64_t number, std::string_view noun);
-
 Colour ColourOf(JobStatus status);
 Colour ColourOf(InstanceStatus status);
 Colour ColourOfEvent(std::string_view type);

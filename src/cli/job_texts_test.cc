@@ -4,6 +4,8 @@
 
 #include <algorithm>
 
+#include "core/count.h"
+
 namespace aimaster::cli {
 namespace {
 

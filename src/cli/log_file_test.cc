@@ -6,7 +6,7 @@
 #include <unistd.h>
 
 #include "cli/line_prefixer.h"
-#include "cli/temporary_directory.h"
+#include "journal/temporary_directory.h"
 
 namespace aimaster::cli {
 namespace {

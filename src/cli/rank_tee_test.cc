@@ -8,7 +8,7 @@
 #include <array>
 
 #include "cli/supervisor_life.h"
-#include "cli/temporary_directory.h"
+#include "journal/temporary_directory.h"
 
 namespace aimaster::cli {
 namespace {

@@ -7,10 +7,7 @@
 namespace aimaster::cli {
 namespace {
 
-constexpr std::array kOptions = {Option{.name = "--tee",
-                                        .value = "none|rank0|all",
-                                        .help = "which ranks' output to show here; default: rank0",
-                                        .choices = kTeeChoices}};
+constexpr std::array kOptions = {kTeeOption};
 
 int Run(const Arguments& arguments) { return ReturnToJob(arguments, WhenUnattended::kStartMaster); }
 

@@ -49,10 +49,7 @@ constexpr std::array kOptions = {
                "also pass on inherited variables that say who a process is within another job (RANK, SLURM_PROCID, …)"},
     Option{.name = "--workdir", .value = "DIR", .help = "where the ranks start; default: here"},
     Option{.name = "--log-dir", .value = "DIR", .help = "where the ranks' output goes; default: the job's directory"},
-    Option{.name = "--tee",
-           .value = "none|rank0|all",
-           .help = "which ranks' output to show here; default: rank0",
-           .choices = kTeeChoices},
+    kTeeOption,
     Option{.name = "--detach", .short_name = "-d", .help = "print the job's id and return at once"},
 };
 

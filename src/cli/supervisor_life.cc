@@ -7,25 +7,17 @@
 #include <fstream>
 #include <iterator>
 #include <nlohmann/json.hpp>
-#include <sstream>
 #include <string>
 #include <utility>
+
+#include "journal/job_directory.h"
 
 namespace aimaster::cli {
 
 std::optional<ProcessIdentity> IdentityOf(pid_t pid) {
-  std::ifstream file("/proc/" + std::to_string(pid) + "/stat");
-  const std::string text((std::istreambuf_iterator<char>(file)), {});
-  // The program's name stands in brackets and may hold brackets and blanks.
-  const size_t name_end = text.rfind(')');
-  if (name_end == std::string::npos) return std::nullopt;
-  std::istringstream fields(text.substr(name_end + 1));
-  std::string state, field;
-  fields >> state;
-  for (int number = 4; number < 22; ++number) fields >> field;
-  ProcessIdentity identity{.pid = pid};
-  if (!(fields >> identity.start_ticks) || state == "Z" || state == "X") return std::nullopt;
-  return identity;
+  const uint64_t start_ticks = ProcessStartTicks(pid);
+  if (start_ticks == 0) return std::nullopt;
+  return ProcessIdentity{.pid = pid, .start_ticks = start_ticks};
 }
 
 std::filesystem::path SupervisorDirectory(const std::filesystem::path& job_directory) {

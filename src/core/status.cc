@@ -1,15 +1,10 @@
 #include "core/status.h"
 
-#include <array>
-#include <utility>
-
 #include "core/failure.h"
+#include "core/names.h"
 
 namespace aimaster {
 namespace {
-
-template <typename T, size_t N>
-using Names = std::array<std::pair<T, std::string_view>, N>;
 
 constexpr Names<JobStatus, 9> kJobStatuses{{{JobStatus::kCreating, "Creating"},
                                             {JobStatus::kQueuing, "Queuing"},
@@ -54,22 +49,6 @@ constexpr Names<ErrorSource, 9> kErrorSources{{{ErrorSource::kProcess, "process"
 
 constexpr Names<Retryable, 3> kRetryables{
     {{Retryable::kYes, "yes"}, {Retryable::kNo, "no"}, {Retryable::kOncePerPlace, "once"}}};
-
-template <typename T, size_t N>
-std::string_view NameIn(const Names<T, N>& names, T value) {
-  for (const auto& [known, name] : names) {
-    if (known == value) return name;
-  }
-  return "unknown";
-}
-
-template <typename T, size_t N>
-std::optional<T> ParseIn(const Names<T, N>& names, std::string_view name) {
-  for (const auto& [value, known] : names) {
-    if (known == name) return value;
-  }
-  return std::nullopt;
-}
 
 }  // namespace
 

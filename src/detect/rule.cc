@@ -1,13 +1,9 @@
 #include "detect/rule.h"
 
-#include <array>
-#include <utility>
+#include "core/names.h"
 
 namespace aimaster {
 namespace {
-
-template <typename T, size_t N>
-using Names = std::array<std::pair<T, std::string_view>, N>;
 
 constexpr Names<Category, 7> kCategories{{{Category::kHardware, "hardware"},
                                           {Category::kNetwork, "network"},
@@ -29,22 +25,6 @@ constexpr Names<Ending, 7> kEndings{{{Ending::kCommandNotFound, "command_not_fou
                                      {Ending::kProcessLost, "process_lost"},
                                      {Ending::kAnyExitCode, "any_exit_code"},
                                      {Ending::kAnySignal, "any_signal"}}};
-
-template <typename T, size_t N>
-std::string_view NameIn(const Names<T, N>& names, T value) {
-  for (const auto& [known, name] : names) {
-    if (known == value) return name;
-  }
-  return "unknown";
-}
-
-template <typename T, size_t N>
-std::optional<T> ParseIn(const Names<T, N>& names, std::string_view name) {
-  for (const auto& [value, known] : names) {
-    if (known == name) return value;
-  }
-  return std::nullopt;
-}
 
 }  // namespace
 

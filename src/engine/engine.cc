@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "engine/orders.h"
 #include "engine/transition.h"
 
 namespace aimaster {
@@ -29,49 +30,29 @@ std::vector<Action> Engine::Outstanding() const {
     }
   };
   const auto start = [&](InstanceIndex index, const InstanceState& instance) {
-    if (instance.started) return;
-    actions.push_back(StartInstance{.instance = index,
-                                    .attempt = instance.attempt,
-                                    .node = instance.node,
-                                    .round = job_.round,
-                                    .restart_count = job_.restarts,
-                                    .master_address = job_.master_address,
-                                    .master_port = job_.master_port});
+    if (!instance.started) actions.push_back(StartOrder(job_, index));
   };
   switch (job_.phase) {
     case Phase::kNew:
       break;
-    case Phase::kAcquiring: {
-      AcquireNodes wanted;
-      for (const auto& [index, node] : job_.nodes) {
-        if (!node.joined && !node.lost) wanted.nodes.push_back(index);
-        if (node.isolated) wanted.avoid.push_back(index);
-      }
-      if (!wanted.nodes.empty()) actions.push_back(std::move(wanted));
+    case Phase::kAcquiring:
+      if (AcquireNodes wanted = AcquireOrder(job_); !wanted.nodes.empty()) actions.push_back(std::move(wanted));
       break;
-    }
     case Phase::kReserving:
-      actions.push_back(ReservePort{
-          .reservation = job_.reservation, .node = job_.instances.front().node, .hold = job_.start_retries == 0});
+      actions.push_back(ReserveOrder(job_));
       break;
     case Phase::kRunning:
       for_each_live(start);
       break;
     case Phase::kCollecting:
       for_each_live(start);
-      if (!job_.collecting_from.empty()) {
-        actions.push_back(CollectEvidence{.collection = job_.collection,
-                                          .nodes = {job_.collecting_from.begin(), job_.collecting_from.end()}});
-      }
+      if (!job_.collecting_from.empty()) actions.push_back(CollectOrder(job_));
       break;
     case Phase::kJudging:
       actions.push_back(JudgeFailure{.judgement_number = job_.judgement_number});
       break;
     case Phase::kStopping:
-      for_each_live([&](InstanceIndex index, const InstanceState& instance) {
-        actions.push_back(StopInstance{
-            .instance = index, .attempt = instance.attempt, .node = instance.node, .at_once = job_.stop_at_once});
-      });
+      for_each_live([&](InstanceIndex index, const InstanceState&) { actions.push_back(StopOrder(job_, index)); });
       break;
     case Phase::kEnded:
       actions.push_back(FinishJob{});

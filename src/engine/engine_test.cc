@@ -182,6 +182,16 @@ TEST(EngineTest, APortThatCannotBeReservedIsAskedForAgainThenTheStartFails) {
   EXPECT_EQ(job.job().exit_code, 1);
 }
 
+TEST(EngineTest, APortAskedForAgainAfterARefusalIsNotHeldNeitherByASuccessor) {
+  EngineHarness job(1);
+  job.Submit();
+  job.JoinAll();
+  const auto again = EngineHarness::Of<ReservePort>(job.Feed(PortRefused{job.job().reservation, "none free"}));
+  ASSERT_EQ(again.size(), 1u);
+  EXPECT_FALSE(again[0].hold);
+  EXPECT_EQ(std::get<ReservePort>(job.engine.Outstanding().at(0)), again[0]);
+}
+
 TEST(EngineTest, AnOldPortAnswerIsIgnored) {
   EngineHarness job(1);
   job.Submit();

@@ -5,10 +5,6 @@
 
 namespace aimaster {
 
-std::string Count(uint64_t number, const std::string& noun) {
-  return std::to_string(number) + " " + noun + (number == 1 ? "" : "s");
-}
-
 StepResult Transition::TakeResult() {
   result_.changed_instances.assign(changed_instances_.begin(), changed_instances_.end());
   result_.changed_rounds.assign(changed_rounds_.begin(), changed_rounds_.end());
@@ -73,6 +69,13 @@ void Transition::EndAllStages() {
   for (StageTime& stage : ChangedRound().stages) {
     if (!stage.duration) stage.duration = now_.monotonic - stage.start.monotonic;
   }
+}
+
+// The failure led to no other round: its stages are the last ones of this.
+void Transition::KeepStagesInThisRound() {
+  std::vector<StageTime>& stages = ChangedRound().stages;
+  stages.insert(stages.end(), job_.pending_stages.begin(), job_.pending_stages.end());
+  job_.pending_stages.clear();
 }
 
 void Transition::Tell(std::string type, std::string subject, std::string message) {

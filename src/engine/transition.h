@@ -23,9 +23,6 @@ inline constexpr Duration kUnkillableAfter = std::chrono::seconds{30};
 inline constexpr Duration kCollectCap = std::chrono::seconds{120};
 inline constexpr uint32_t kPortReservationsMax = 5;
 
-// "1 node", "2 nodes".
-std::string Count(uint64_t number, const std::string& noun);
-
 class Transition {
  public:
   Transition(JobState& job, const Moment& now) : job_(job), now_(now) {}
@@ -54,7 +51,7 @@ class Transition {
   // Coming up.
   void Acquire();
   void StartRound();
-  void ReserveNextPort(bool hold);
+  void ReserveNextPort();
   void StartAllInstances();
   void MarkReady(InstanceIndex index);
   void FinishReadyStage();
@@ -78,6 +75,7 @@ class Transition {
   void SucceedWhenAllHave();
   void ReplaceNodes();
   bool FillSlot(uint32_t slot);
+  void Place(uint32_t slot, NodeIndex node);
   void EscalateStop();
   void CloseRecord(RestartResult result);
   void End(JobStatus status, std::string reason_code, std::string reason_message, int exit_code);
@@ -98,6 +96,7 @@ class Transition {
   void BeginStage(Stage stage, Moment start);
   void EndStage(Stage stage);
   void EndAllStages();
+  void KeepStagesInThisRound();
 
   void Act(Action action) { result_.actions.push_back(std::move(action)); }
   void Tell(std::string type, std::string subject, std::string message);

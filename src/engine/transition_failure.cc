@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "engine/limits.h"
+#include "engine/orders.h"
 #include "engine/transition.h"
 
 namespace aimaster {
@@ -84,14 +85,12 @@ void Transition::OpenCollection(const RankFailure& first) {
   job_.deadlines.start.reset();  // what has failed is being looked into; that others are not up yet is no cause
   job_.deadlines.collect = now_.monotonic + job_.spec.timing.collect_window;
   job_.deadlines.collect_cap = now_.monotonic + kCollectCap;
-  CollectEvidence question{.collection = ++job_.collection, .nodes = {}};
+  ++job_.collection;
   job_.collecting_from.clear();
   for (const auto& [index, node] : job_.nodes) {
-    if (!node.joined || node.lost) continue;
-    question.nodes.push_back(index);
-    job_.collecting_from.insert(index);
+    if (node.joined && !node.lost) job_.collecting_from.insert(index);
   }
-  Act(std::move(question));
+  Act(CollectOrder(job_));
 }
 
 void Transition::On(const EvidenceCollected& input) {
@@ -150,17 +149,13 @@ void Transition::Decide(const Judgement& judgement) {
       Record("RetryStart", ruling.summary, std::move(reasons));
       Tell("aimaster.round.start_retried", "", ruling.summary);
       ++job_.start_retries;
-      std::vector<StageTime>& stages = ChangedRound().stages;
-      stages.insert(stages.end(), job_.pending_stages.begin(), job_.pending_stages.end());
-      job_.pending_stages.clear();
+      KeepStagesInThisRound();
       StopAll(StopPurpose::kRetryStart);
       return;
     }
     case Verdict::kFail: {
       Record("Fail", ruling.summary, std::move(reasons));
-      std::vector<StageTime>& stages = ChangedRound().stages;
-      stages.insert(stages.end(), job_.pending_stages.begin(), job_.pending_stages.end());
-      job_.pending_stages.clear();
+      KeepStagesInThisRound();
       job_.reason_code = judgement.fault;
       job_.reason_message = ruling.summary;
       // A job that failed never exits as if it had not, even where its ranks ended with 0 because they were stopped.

@@ -1,7 +1,9 @@
 // Coming up: from the submission to the last rank's first word.
 #include <algorithm>
 
+#include "core/count.h"
 #include "engine/layout.h"
+#include "engine/orders.h"
 #include "engine/transition.h"
 
 namespace aimaster {
@@ -41,12 +43,7 @@ void Transition::Acquire() {
   job_.phase = Phase::kAcquiring;
   job_.deadlines.start = now_.monotonic + job_.spec.timing.start_timeout;
   BeginStage(Stage::kAcquire);
-  AcquireNodes wanted;
-  for (const auto& [index, node] : job_.nodes) {
-    if (!node.joined && !node.lost) wanted.nodes.push_back(index);
-    if (node.isolated) wanted.avoid.push_back(index);
-  }
-  if (!wanted.nodes.empty()) Act(wanted);
+  if (AcquireNodes wanted = AcquireOrder(job_); !wanted.nodes.empty()) Act(std::move(wanted));
   if (std::ranges::all_of(job_.placement, [this](NodeIndex n) { return NodeUsable(n); })) StartRound();
 }
 
@@ -80,14 +77,13 @@ void Transition::StartRound() {
   EndStage(Stage::kAcquire);
   BeginStage(Stage::kStart);
   job_.port_refusals = 0;
-  ReserveNextPort(job_.start_retries == 0);
+  ReserveNextPort();
 }
 
-// After a first "address already in use" the port is not held any more: a program that binds without SO_REUSEADDR can't
-// bind what we hold.
-void Transition::ReserveNextPort(bool hold) {
+void Transition::ReserveNextPort() {
   job_.phase = Phase::kReserving;
-  Act(ReservePort{.reservation = ++job_.reservation, .node = NodeOfRankZero(), .hold = hold});
+  ++job_.reservation;
+  Act(ReserveOrder(job_));
 }
 
 void Transition::On(const PortReserved& input) {
@@ -100,7 +96,7 @@ void Transition::On(const PortReserved& input) {
 void Transition::On(const PortRefused& input) {
   if (job_.phase != Phase::kReserving || input.reservation != job_.reservation) return;
   if (++job_.port_refusals < kPortReservationsMax) {
-    ReserveNextPort(false);
+    ReserveNextPort();
   } else {
     FailStart("NoPort", "no port could be reserved for the round: " + input.reason);
   }
@@ -122,13 +118,7 @@ void Transition::StartAllInstances() {
     instance.started = instance.ready = false;
     instance.ranks_succeeded = instance.ranks_failed = 0;
     instance.exit_code = instance.signal = std::nullopt;
-    Act(StartInstance{.instance = index,
-                      .attempt = instance.attempt,
-                      .node = instance.node,
-                      .round = job_.round,
-                      .restart_count = job_.restarts,
-                      .master_address = job_.master_address,
-                      .master_port = job_.master_port});
+    Act(StartOrder(job_, index));
   }
   ChangedRound();
   Tell("aimaster.round.started", "",

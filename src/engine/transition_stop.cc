@@ -1,7 +1,9 @@
 // Going down: stopping all instances, and what comes after: another round, another start, or the end.
 #include <algorithm>
 
+#include "core/count.h"
 #include "engine/layout.h"
+#include "engine/orders.h"
 #include "engine/transition.h"
 
 namespace aimaster {
@@ -59,7 +61,7 @@ void Transition::StopLiveInstances(bool at_once) {
     InstanceState& instance = Changed(index);
     // One whose ranks have all ended well has succeeded, and is only being swept.
     if (instance.ranks_succeeded < instance.ranks) instance.status = InstanceStatus::kStopping;
-    Act(StopInstance{.instance = index, .attempt = instance.attempt, .node = instance.node, .at_once = at_once});
+    Act(StopOrder(job_, index));
   }
 }
 
@@ -144,11 +146,7 @@ void Transition::ReplaceNodes() {
     } else {
       job_.nodes[replacement] = {};
     }
-    job_.placement[slot] = replacement;
-    for (size_t i = 0; i < job_.instances.size(); ++i) {
-      const InstanceIndex index{static_cast<uint32_t>(i)};
-      if (SlotOf(job_.spec, index) == slot) Changed(index).node = replacement;
-    }
+    Place(slot, replacement);
   }
   Acquire();
 }
@@ -161,12 +159,16 @@ bool Transition::FillSlot(uint32_t slot) {
     if (NodeUsable(index) && (!best || load(index) < load(*best))) best = index;
   }
   if (!best) return false;
-  job_.placement[slot] = *best;
+  Place(slot, *best);
+  return true;
+}
+
+void Transition::Place(uint32_t slot, NodeIndex node) {
+  job_.placement[slot] = node;
   for (size_t i = 0; i < job_.instances.size(); ++i) {
     const InstanceIndex index{static_cast<uint32_t>(i)};
-    if (SlotOf(job_.spec, index) == slot) Changed(index).node = *best;
+    if (SlotOf(job_.spec, index) == slot) Changed(index).node = node;
   }
-  return true;
 }
 
 void Transition::EscalateStop() {

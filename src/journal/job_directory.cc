@@ -234,7 +234,9 @@ uint64_t ProcessStartTicks(int pid) {
     begin = stat.find(' ', begin);
     if (begin != std::string::npos) ++begin;
   }
-  if (begin >= stat.size() || stat[name_end + 2] == 'Z') return 0;
+  if (begin >= stat.size()) return 0;
+  const char state = stat[name_end + 2];
+  if (state == 'Z' || state == 'X') return 0;
   return std::strtoull(stat.c_str() + begin, nullptr, 10);
 }
 

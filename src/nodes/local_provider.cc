@@ -2,7 +2,6 @@
 
 #include <fcntl.h>
 #include <signal.h>
-#include <spawn.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -13,6 +12,9 @@
 #include <boost/asio/post.hpp>
 #include <chrono>
 #include <cstring>
+#include <expected>
+
+#include "nodes/detached_process.h"
 
 namespace aimaster {
 namespace {
@@ -42,46 +44,6 @@ pid_t LockHolder(const path& lock_file) {
   close(fd);
   return known ? lock.l_pid : 0;
 }
-
-class SpawnActions {
- public:
-  SpawnActions() {
-    posix_spawn_file_actions_init(&actions_);
-    posix_spawnattr_init(&attributes_);
-  }
-  ~SpawnActions() {
-    posix_spawn_file_actions_destroy(&actions_);
-    posix_spawnattr_destroy(&attributes_);
-  }
-  SpawnActions(const SpawnActions&) = delete;
-  SpawnActions& operator=(const SpawnActions&) = delete;
-
-  // A session of its own, default signals, nothing on stdin, everything said appended to `log`.
-  Result<pid_t> Spawn(std::vector<std::string> arguments, const path& log) {
-    sigset_t none, all;
-    sigemptyset(&none);
-    sigfillset(&all);
-    posix_spawnattr_setsigmask(&attributes_, &none);
-    posix_spawnattr_setsigdefault(&attributes_, &all);
-    posix_spawnattr_setflags(&attributes_, POSIX_SPAWN_SETSID | POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF);
-    posix_spawn_file_actions_addopen(&actions_, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
-    posix_spawn_file_actions_addopen(&actions_, STDOUT_FILENO, log.c_str(), O_WRONLY | O_CREAT | O_APPEND, 0600);
-    posix_spawn_file_actions_adddup2(&actions_, STDOUT_FILENO, STDERR_FILENO);
-    std::vector<char*> argv;
-    for (std::string& argument : arguments) argv.push_back(argument.data());
-    argv.push_back(nullptr);
-    pid_t pid = 0;
-    const int error = posix_spawn(&pid, argv[0], &actions_, &attributes_, argv.data(), environ);
-    if (error != 0) {
-      return Fail(ErrorKind::kEnvironment, "cannot start " + arguments[0] + ": " + std::strerror(error));
-    }
-    return pid;
-  }
-
- private:
-  posix_spawn_file_actions_t actions_;
-  posix_spawnattr_t attributes_;
-};
 
 }  // namespace
 
@@ -136,14 +98,15 @@ void LocalProvider::Start(NodeIndex node) {
     Watch(node, holder);
     return;
   }
-  const Result<pid_t> pid = SpawnActions().Spawn({options_.agent_program, "--job-dir", options_.job_directory, "--node",
-                                                  std::to_string(Value(node)), "--node-name", name},
-                                                 directory / "agent.log");
+  const std::expected<pid_t, int> pid = StartDetached({options_.agent_program, "--job-dir", options_.job_directory,
+                                                       "--node", std::to_string(Value(node)), "--node-name", name},
+                                                      directory / "agent.log");
   if (pid) {
     Watch(node, *pid);
   } else {
     // The node is not lost for it: ranks of a former agent may run on.
-    callbacks_.on_trouble(pid.error().message + "; trying again");
+    callbacks_.on_trouble("cannot start " + options_.agent_program.string() + ": " + std::strerror(pid.error()) +
+                          "; trying again");
     StartAgain(node);
   }
 }

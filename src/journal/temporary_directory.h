@@ -9,12 +9,12 @@
 #include <string>
 #include <string_view>
 
-namespace aimaster::cli {
+namespace aimaster {
 
 class TemporaryDirectory {
  public:
   TemporaryDirectory() {
-    std::string pattern = (std::filesystem::temp_directory_path() / "aimaster-cli-XXXXXX").string();
+    std::string pattern = (std::filesystem::temp_directory_path() / "aimaster-test-XXXXXX").string();
     path_ = mkdtemp(pattern.data());
   }
   ~TemporaryDirectory() {
@@ -25,6 +25,7 @@ class TemporaryDirectory {
   TemporaryDirectory& operator=(const TemporaryDirectory&) = delete;
 
   const std::filesystem::path& path() const { return path_; }
+  std::filesystem::path operator/(const std::string& name) const { return path_ / name; }
 
   // Appends, and makes the directories on the way.
   std::filesystem::path Write(const std::string& name, std::string_view bytes) const {
@@ -38,4 +39,4 @@ class TemporaryDirectory {
   std::filesystem::path path_;
 };
 
-}  // namespace aimaster::cli
+}  // namespace aimaster

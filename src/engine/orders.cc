@@ -1,0 +1,40 @@
+#include "engine/orders.h"
+
+namespace aimaster {
+
+AcquireNodes AcquireOrder(const JobState& job) {
+  AcquireNodes order;
+  for (const auto& [index, node] : job.nodes) {
+    if (!node.joined && !node.lost) order.nodes.push_back(index);
+    if (node.isolated) order.avoid.push_back(index);
+  }
+  return order;
+}
+
+ReservePort ReserveOrder(const JobState& job) {
+  return {.reservation = job.reservation,
+          .node = job.instances.front().node,
+          .hold = job.start_retries == 0 && job.port_refusals == 0};
+}
+
+StartInstance StartOrder(const JobState& job, InstanceIndex index) {
+  const InstanceState& instance = job.instances[Value(index)];
+  return {.instance = index,
+          .attempt = instance.attempt,
+          .node = instance.node,
+          .round = job.round,
+          .restart_count = job.restarts,
+          .master_address = job.master_address,
+          .master_port = job.master_port};
+}
+
+StopInstance StopOrder(const JobState& job, InstanceIndex index) {
+  const InstanceState& instance = job.instances[Value(index)];
+  return {.instance = index, .attempt = instance.attempt, .node = instance.node, .at_once = job.stop_at_once};
+}
+
+CollectEvidence CollectOrder(const JobState& job) {
+  return {.collection = job.collection, .nodes = {job.collecting_from.begin(), job.collecting_from.end()}};
+}
+
+}  // namespace aimaster

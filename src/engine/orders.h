@@ -1,0 +1,19 @@
+// Orders: the actions that follow from the state alone. A transition gives them when it gets there, and a master that
+// took over gives them again (Engine::Outstanding); both are made here, so the two can't differ.
+#pragma once
+
+#include "engine/action.h"
+#include "engine/job_state.h"
+
+namespace aimaster {
+
+// The nodes that are wanted and not there, with those to avoid.
+AcquireNodes AcquireOrder(const JobState& job);
+// After a first "address already in use" the port is not held any more: a program that binds without SO_REUSEADDR can't
+// bind what we hold. Nor after a refusal.
+ReservePort ReserveOrder(const JobState& job);
+StartInstance StartOrder(const JobState& job, InstanceIndex instance);
+StopInstance StopOrder(const JobState& job, InstanceIndex instance);
+CollectEvidence CollectOrder(const JobState& job);
+
+}  // namespace aimaster
