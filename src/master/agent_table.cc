@@ -1,22 +1,28 @@
 #include "master/agent_table.h"
 
-#include <algorithm>
-
 namespace aimaster {
 
-bool AgentTable::IsConnected(NodeIndex node) const {
+ConnectionId AgentTable::ConnectionOf(NodeIndex node) const {
   const auto found = links_.find(node);
-  return found != links_.end() && found->second.socket != nullptr;
+  return found == links_.end() ? kNoConnection : found->second.connection;
 }
 
-size_t AgentTable::connected() const {
-  return static_cast<size_t>(
-      std::ranges::count_if(links_, [](const auto& link) { return link.second.socket != nullptr; }));
+std::optional<NodeIndex> AgentTable::NodeOf(ConnectionId connection) const {
+  const auto found = nodes_.find(connection);
+  return found == nodes_.end() ? std::nullopt : std::optional(found->second);
 }
 
-void AgentTable::Send(NodeIndex node, const v1::ToAgent& message) {
-  const auto found = links_.find(node);
-  if (found != links_.end() && found->second.socket != nullptr) found->second.socket->Send(message.SerializeAsString());
+void AgentTable::Connect(NodeIndex node, ConnectionId connection) {
+  nodes_.erase(links_[node].connection);
+  links_[node].connection = connection;
+  nodes_[connection] = node;
+}
+
+void AgentTable::Disconnect(ConnectionId connection) {
+  const auto found = nodes_.find(connection);
+  if (found == nodes_.end()) return;
+  links_[found->second].connection = kNoConnection;
+  nodes_.erase(found);
 }
 
 }  // namespace aimaster

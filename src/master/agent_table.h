@@ -1,38 +1,44 @@
-// AgentTable: the agents that are connected, one per node, and what was last heard of each.
+// AgentTable: the agents of a job, one per node: which connection each has, and what was last heard of it.
 #pragma once
 
+#include <cstdint>
 #include <map>
-#include <memory>
+#include <optional>
 #include <string>
 
-#include "aimaster/v1/agent.pb.h"
 #include "core/ids.h"
 #include "core/time.h"
-#include "wire/server.h"
 
 namespace aimaster {
 
+// Names a connection for its whole life, never again after it; 0 is none.
+enum class ConnectionId : uint64_t {};
+inline constexpr ConnectionId kNoConnection{};
+
 struct AgentLink {
-  std::shared_ptr<ServerSocket> socket;  // null while disconnected
+  ConnectionId connection = kNoConnection;
   std::string agent_id;
   uint64_t received = 0;  // greatest report number of this agent process that was taken in
   Monotonic last_heard;
-  bool suspect = false;
 };
 
 class AgentTable {
  public:
   AgentLink& operator[](NodeIndex node) { return links_[node]; }
-  const std::map<NodeIndex, AgentLink>& links() const { return links_; }
   std::map<NodeIndex, AgentLink>& links() { return links_; }
 
-  bool IsConnected(NodeIndex node) const;
-  size_t connected() const;
-  // Dropped when the node is not connected: what is outstanding is sent again when it connects.
-  void Send(NodeIndex node, const v1::ToAgent& message);
+  // kNoConnection while it is disconnected.
+  ConnectionId ConnectionOf(NodeIndex node) const;
+  std::optional<NodeIndex> NodeOf(ConnectionId connection) const;
+  size_t connected() const { return nodes_.size(); }
+
+  // The node's only connection from now on; the former one, if any, is nobody's.
+  void Connect(NodeIndex node, ConnectionId connection);
+  void Disconnect(ConnectionId connection);
 
  private:
   std::map<NodeIndex, AgentLink> links_;
+  std::map<ConnectionId, NodeIndex> nodes_;
 };
 
 }  // namespace aimaster

@@ -17,7 +17,7 @@ HttpResponse Refuse(unsigned status, const std::string& why) { return {status, j
 
 HttpResponse ControlApi::Answer(const HttpRequest& request) {
   if (request.target == "/api/v1/status" && request.method == "GET") {
-    return {200, json{{"job", job_.DescribeJob()}}.dump()};
+    return {200, json{{"job", job_.DescribeJob()}, {"trouble", job_.Trouble()}}.dump()};
   }
   if (request.method != "POST") return Refuse(404, "no such page: " + request.target.substr(0, 200));
   const json body = json::parse(request.body, nullptr, /*allow_exceptions=*/false);

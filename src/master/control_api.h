@@ -1,6 +1,6 @@
 // ControlApi: what people and the command line may ask a running master, over HTTP with the job's token.
 //
-//   GET  /api/v1/status                                → {"job":"dlc… Running"}
+//   GET  /api/v1/status                                → {"job":"dlc… Running","trouble":""}   why decisions wait
 //   POST /api/v1/stop    {"at_once":bool,"by":string}  → {}
 //   POST /api/v1/signal  {"signal":"SIGUSR1"}          → {}    SIGUSR1 and SIGUSR2 only
 //
@@ -20,6 +20,7 @@ class ControlApi {
    public:
     virtual ~Job() = default;
     virtual std::string DescribeJob() const = 0;
+    virtual std::string Trouble() const = 0;  // what keeps the master from deciding; empty: nothing
     virtual void Stop(bool at_once, const std::string& by) = 0;
     virtual void Signal(int signal) = 0;
   };

@@ -9,6 +9,7 @@ namespace {
 
 struct FakeJob : ControlApi::Job {
   std::string DescribeJob() const override { return "a job"; }
+  std::string Trouble() const override { return ""; }
   void Stop(bool now, const std::string& who) override {
     at_once = now;
     by = who;

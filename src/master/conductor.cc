@@ -1,0 +1,301 @@
+#include "master/conductor.h"
+
+#include <algorithm>
+
+#include "core/check.h"
+#include "detect/root_cause.h"
+#include "master/commands.h"
+#include "master/report_event.h"
+
+namespace aimaster {
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr Duration kFarewell = 3s;                      // for agents to leave after the job's end
+constexpr Duration kMissedByFar = 1s, kHearFirst = 1s;  // of a deadline
+constexpr Duration kAway = 3s;                          // between two looks: it was we who were away, not the agents
+
+template <typename... Visitors>
+struct Overloaded : Visitors... {
+  using Visitors::operator()...;
+};
+
+}  // namespace
+
+Conductor::Conductor(Epoch epoch, std::filesystem::path job_directory)
+    : epoch_(epoch), job_directory_(std::move(job_directory)) {}
+
+void Conductor::Begin(Moment now, const JobSpec& spec) {
+  if (engine_.job().phase == Phase::kEnded) {  // the predecessor died over its goodbyes: agents that ask are told
+    was_over_ = true;
+    SayGoodbye(now);
+    return;
+  }
+  if (engine_.job().phase == Phase::kNew) Feed(now, JobSubmitted{spec});
+  Feed(now, MasterStarted{epoch_});
+}
+
+// ---- input → engine → journal → actions ----
+
+void Conductor::Feed(Moment now, Event event) { waiting_.push_back({now, std::move(event)}); }
+
+bool Conductor::WantsToWrite() const {
+  return !is_writing_ && (!waiting_.empty() || !unwritten_.empty() || !answers_.empty() || !owed_.empty());
+}
+
+const JournalBatch& Conductor::BeginWrite() {
+  CHECK(!is_writing_);
+  is_writing_ = true;
+  for (Input& input : std::exchange(waiting_, {})) {
+    StepResult result = engine_.Step(input);
+    unwritten_.emplace_back(std::move(input), std::move(result));
+  }
+  for (auto& [node, report] : std::exchange(answers_.acknowledge, {})) owed_.acknowledge[node] = std::move(report);
+  owed_.resend.merge(std::exchange(answers_.resend, {}));
+  return unwritten_;
+}
+
+void Conductor::OnDurable(Moment now) {
+  is_writing_ = false;
+  if (!std::exchange(trouble_, {}).empty()) Note("the journal can be written again");
+  const JournalBatch durable = std::exchange(unwritten_, {});
+  const Answers owed = std::exchange(owed_, {});
+  for (const auto& [input, result] : durable) Say(result);
+  for (const auto& [node, report] : owed.acknowledge) {
+    if (agents_[node].agent_id != report.first) continue;
+    v1::ToAgent message;
+    message.mutable_acknowledge()->set_sequence(report.second);
+    Send(node, message);
+  }
+  if (std::exchange(taking_over_, false)) {
+    TakeOver(now);
+  } else {
+    for (const auto& [input, result] : durable) {
+      for (const Action& action : result.actions) Do(now, action);
+    }
+  }
+  for (const NodeIndex node : owed.resend) Resend(node);
+}
+
+void Conductor::OnNotDurable(const std::string& why) {
+  is_writing_ = false;
+  if (trouble_ != why) Note("the journal cannot be written, trying again: " + why);
+  trouble_ = why;
+  const JobState& job = engine_.job();
+  if (job.phase != Phase::kStopping || job.stop_purpose != StopPurpose::kUserStop) return;
+  for (const Action& action : engine_.Outstanding()) SendCommands(action);
+}
+
+// What was under way when a predecessor died is done again: every action may be.
+void Conductor::TakeOver(Moment now) {
+  std::vector<NodeIndex> joined;
+  for (const auto& [index, node] : engine_.job().nodes) {
+    if (node.joined && !node.lost) joined.push_back(index);
+  }
+  // They are expected from now on, so one that stays silent is noticed though this master has never heard of it.
+  for (const NodeIndex node : joined) {
+    AgentLink& link = agents_[node];
+    link.last_heard = std::max(link.last_heard, now.monotonic);
+  }
+  effects_.push_back(AcquireFromProvider{std::move(joined)});
+  for (const Action& action : engine_.Outstanding()) Do(now, action);
+}
+
+void Conductor::Say(const StepResult& result) {
+  for (const JobEvent& event : result.events) Note(event.type + ": " + event.message);
+  for (const Decision& decision : result.decisions) {
+    Note("decision " + decision.kind + ": " + decision.summary);
+    for (const std::string& reason : decision.reasons) Note("  because " + reason);
+  }
+}
+
+void Conductor::Do(Moment now, const Action& action) {
+  std::visit(Overloaded{[this](const AcquireNodes& acquire) { effects_.push_back(AcquireFromProvider{acquire.nodes}); },
+                        [this](const IsolateNode& isolate) {
+                          effects_.push_back(IsolateAtProvider{isolate.node, isolate.reason});
+                        },
+                        [this, now](const JudgeFailure& judge) {
+                          const JobState& job = engine_.job();
+                          const auto ranks = static_cast<uint32_t>(job.instance_of_rank.size());
+                          Feed(now, FailureJudged{judge.judgement_number, Judge(job.failures, ranks)});
+                        },
+                        [this, now, &action](const FinishJob&) {
+                          SendCommands(action);
+                          SayGoodbye(now);
+                        },
+                        [this, &action](const ReservePort&) { SendCommands(action); },
+                        [this, &action](const StartInstance&) { SendCommands(action); },
+                        [this, &action](const StopInstance&) { SendCommands(action); },
+                        [this, &action](const CollectEvidence&) { SendCommands(action); }},
+             action);
+}
+
+std::optional<Monotonic> Conductor::NextDeadline() const {
+  // While the journal can't be written, decisions wait.
+  std::optional<Monotonic> next = is_writing_ || !trouble_.empty() ? std::nullopt : engine_.NextDeadline();
+  if (next && not_before_) next = std::max(*next, *not_before_);
+  if (farewell_ && (!next || *farewell_ < *next)) next = farewell_;
+  return next;
+}
+
+// A master that was stopped, or starved, hears first what has happened meanwhile: the answer that a deadline waits for
+// may be in a socket since long.
+void Conductor::OnTime(Moment now) {
+  const std::optional<Monotonic> engine = engine_.NextDeadline();
+  if (engine && *engine <= now.monotonic && !is_writing_ && trouble_.empty()) {
+    if (!not_before_ && now.monotonic - *engine > kMissedByFar) {
+      not_before_ = now.monotonic + kHearFirst;
+    } else if (!not_before_ || *not_before_ <= now.monotonic) {
+      not_before_.reset();
+      Feed(now, Tick{});
+    }
+  }
+  if (!farewell_ || now.monotonic < *farewell_) return;
+  farewell_.reset();
+  if (!std::exchange(has_left_, true)) effects_.push_back(Leave{"some agents did not say goodbye"});
+}
+
+// ---- agents ----
+
+void Conductor::Send(NodeIndex node, const v1::ToAgent& message) {
+  // Dropped when the node is not connected: what is outstanding is sent again when it connects.
+  const ConnectionId connection = agents_.ConnectionOf(node);
+  if (connection != kNoConnection) effects_.push_back(Transmit{connection, message.SerializeAsString()});
+}
+
+void Conductor::SendCommands(const Action& action, std::optional<NodeIndex> only_to) {
+  for (auto& [node, command] : MakeCommands(engine_.job(), action, job_directory_)) {
+    if (only_to && node != *only_to) continue;
+    v1::ToAgent message;
+    *message.mutable_command() = std::move(command);
+    message.mutable_command()->set_epoch(Value(epoch_));
+    Send(node, message);
+  }
+}
+
+void Conductor::OnMessage(Moment now, ConnectionId connection, std::string_view bytes) {
+  if (const std::optional<NodeIndex> node = agents_.NodeOf(connection)) {
+    Hear(now, *node, connection, bytes);
+    return;
+  }
+  v1::ToMaster message;
+  const bool hello = message.ParseFromArray(bytes.data(), static_cast<int>(bytes.size())) && message.has_hello();
+  if (!hello || !Welcome(now, connection, message.hello())) effects_.push_back(HangUp{connection});
+}
+
+bool Conductor::Welcome(Moment now, ConnectionId connection, const v1::Hello& hello) {
+  const NodeIndex node{hello.node()};
+  const JobState& job = engine_.job();
+  const auto known = job.nodes.find(node);
+  if (hello.greatest_epoch() > Value(epoch_)) {
+    effects_.push_back(LookForSuccessor{});  // an agent that a former master turned away would be lost to it
+    return false;
+  }
+  const bool job_over = job.phase == Phase::kEnded;
+  if (known == job.nodes.end() || known->second.lost || job_over) {
+    // What still runs there belongs to nobody: its ranks count as dead, and others may have taken their place.
+    Refuse(connection, job_over ? "the job has ended" : "this node is no longer of this job");
+    return false;
+  }
+  AgentLink& link = agents_[node];
+  // Its old connection is dead, whether we have noticed or not.
+  if (link.connection != kNoConnection) effects_.push_back(HangUp{link.connection});
+  agents_.Connect(node, connection);
+  if (link.agent_id != hello.agent_id()) {
+    link.agent_id = hello.agent_id();
+    link.received = 0;
+  }
+  link.last_heard = now.monotonic;
+
+  v1::ToAgent welcome;
+  welcome.mutable_welcome()->set_epoch(Value(epoch_));
+  *welcome.mutable_welcome()->mutable_job() = MakeJobConfig(job.spec);
+  Send(node, welcome);
+  if (!known->second.joined) {
+    Feed(now, NodeJoined{node, hello.node_name(), hello.address().empty() ? "127.0.0.1" : hello.address()});
+  }
+  answers_.resend.insert(node);
+  return true;
+}
+
+void Conductor::Refuse(ConnectionId connection, const std::string& reason) {
+  v1::ToAgent message;
+  message.mutable_refused()->set_job_over(true);
+  message.mutable_refused()->set_reason(reason);
+  effects_.push_back(Transmit{connection, message.SerializeAsString()});
+}
+
+// What this node has been asked for and has not answered; its former connection may have swallowed it.
+void Conductor::Resend(NodeIndex node) {
+  for (const Action& action : engine_.Outstanding()) SendCommands(action, node);
+}
+
+void Conductor::Hear(Moment now, NodeIndex node, ConnectionId connection, std::string_view bytes) {
+  v1::ToMaster message;
+  if (!message.ParseFromArray(bytes.data(), static_cast<int>(bytes.size()))) {
+    effects_.push_back(HangUp{connection});
+    return;
+  }
+  AgentLink& link = agents_[node];
+  link.last_heard = now.monotonic;
+  if (message.has_heartbeat()) {
+    v1::ToAgent reply;
+    reply.mutable_heartbeat_reply()->set_agent_wall_ns(message.heartbeat().wall_ns());
+    reply.mutable_heartbeat_reply()->set_master_wall_ns(now.wall.since_epoch.count());
+    Send(node, reply);
+  }
+  if (message.has_report()) TakeIn(now, node, link, message.report());
+}
+
+void Conductor::TakeIn(Moment now, NodeIndex node, AgentLink& link, const v1::Report& report) {
+  answers_.acknowledge[node] = {link.agent_id, std::max(link.received, report.sequence())};
+  if (report.sequence() <= link.received) return;  // sent again before our acknowledgement arrived
+  link.received = report.sequence();
+  if (std::optional<Event> event = ReportEvent(report, node, engine_.job())) Feed(now, std::move(*event));
+}
+
+void Conductor::OnDisconnected(ConnectionId connection, const std::string& reason) {
+  const std::optional<NodeIndex> node = agents_.NodeOf(connection);
+  if (!node) return;
+  agents_.Disconnect(connection);
+  if (engine_.job().phase != Phase::kEnded) {
+    Note("agent of node " + std::to_string(Value(*node)) + " is disconnected: " + reason);
+  } else if (farewell_ && agents_.connected() == 0 && !std::exchange(has_left_, true)) {
+    effects_.push_back(Leave{});
+  }
+}
+
+void Conductor::Watch(Moment now) {
+  const JobState& job = engine_.job();
+  if (job.phase == Phase::kEnded) return;
+  const Duration since_last = now.monotonic - std::exchange(last_watch_, now.monotonic).value_or(now.monotonic);
+  const Duration away = since_last > kAway ? since_last : Duration::zero();
+  for (auto& [node, link] : agents_.links()) {
+    link.last_heard = std::min(link.last_heard + away, now.monotonic);
+    const Duration silence = now.monotonic - link.last_heard;
+    if (silence < Duration(job.spec.timing.node_lost_timeout)) continue;
+    link.last_heard = now.monotonic;
+    if (job.nodes.at(node).lost) continue;
+    Note("node " + std::to_string(Value(node)) + " has been silent for " + FormatDuration(silence));
+    effects_.push_back(RecoverAtProvider{node, "silent for " + FormatDuration(silence)});
+  }
+}
+
+void Conductor::Signal(int signal) {
+  v1::ToAgent message;
+  message.mutable_command()->set_epoch(Value(epoch_));
+  message.mutable_command()->mutable_signal_instances()->set_signal(signal);
+  for (const auto& [node, link] : agents_.links()) Send(node, message);
+}
+
+// ---- the end ----
+
+void Conductor::SayGoodbye(Moment now) {
+  farewell_ = now.monotonic + kFarewell;
+  if (was_over_) return;  // this master has heard of no agent yet; those that live ask within this time
+  for (const auto& [index, node] : engine_.job().nodes) effects_.push_back(ReleaseAtProvider{index});
+  if (agents_.connected() == 0 && !std::exchange(has_left_, true)) effects_.push_back(Leave{});
+}
+
+}  // namespace aimaster
