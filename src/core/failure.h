@@ -15,6 +15,14 @@ namespace aimaster {
 inline constexpr size_t kErrorTextMaxBytes = 4096;         // one error text, wherever it is kept
 inline constexpr size_t kMatchBytesPerRankMax = 16 << 10;  // of a rank's telling lines together, give or take one
 inline constexpr size_t kMatchesPerRankMax = 32;           // telling lines kept per rank
+inline constexpr size_t kAlikeTextMaxBytes = 256;          // failures that begin with the same words say the same
+
+// A line that was followed by this much output until the last telling line of its file is old news: the program had
+// gone on after it. Wide enough for the dumps that libraries print while they die.
+inline constexpr uint64_t kOldNewsBytes = 256 << 10;
+inline bool IsOldNews(uint64_t offset, uint64_t last_offset_of_file) {
+  return last_offset_of_file > offset && last_offset_of_file - offset > kOldNewsBytes;
+}
 
 // How one rank's process ended, in its own words: exactly one of code and signal is set.
 struct RankExit {
@@ -54,7 +62,9 @@ struct RankFailure {
   std::string lost_reason;         // set when exit is not: "node-1 was lost: …"
   bool node_lost = false;          // with lost_reason: the whole node, not only the shim
   std::string exec_error;          // why the command could not be executed; empty when it was
-  bool stopped_by_us = false;      // we had signalled it before it ended
+  int exec_errno = 0;              // with exec_error: what the system said (Linux numbers); 0: not known
+  bool stopped_by_us = false;      // a master's order had it signalled before it ended
+  Duration orphaned{};             // instead: it was stopped since no master was there for so long; zero: it was not
   std::optional<Wall> dump_start;  // when it was first seen writing a core
   Duration clock_uncertainty{};    // of times after correction to the master's clock
   std::vector<LineMatch> matches;  // in file order, first ones kept

@@ -11,10 +11,6 @@
 namespace aimaster {
 namespace {
 
-// A line that was followed by this much output until the last telling line of its file is old news: the program had
-// gone on after it. Wide enough for the dumps that libraries print while they die.
-constexpr uint64_t kOldNewsBytes = 256 << 10;
-
 std::string SignalName(int signal) {
   // Linux numbers; strsignal would give prose, in the language of the machine.
   static constexpr std::array<std::string_view, 32> kNames{
@@ -56,7 +52,7 @@ std::array<Telling, 4> StrongestLines(const RankFailure& failure, const RuleTabl
   std::array<Telling, 4> best;
   for (const LineMatch& match : failure.matches) {
     const std::optional<RuleIndex> rule = rules.Find(match.rule);
-    if (!rule || match.offset + kOldNewsBytes < last_offsets[match.file]) continue;
+    if (!rule || IsOldNews(match.offset, last_offsets[match.file])) continue;
     Telling& slot = best[static_cast<size_t>(RolePriority(rules.rule(*rule).role))];
     if (!slot.line || *rule < slot.rule) slot = {&match, *rule};
   }

@@ -81,10 +81,11 @@ const RankCause& RootOf(const Causes& causes) {
 // ---- all alike
 // -------------------------------------------------------------------------------------------------------
 
-// The message without its numbers: ranks, devices and addresses differ where the words are the same.
-std::string Words(const std::string& message) {
+// The beginning of a message without its numbers: ranks, devices and addresses differ where the words are the same, and
+// the end of a long text may have been cut off to keep it.
+std::string Words(std::string_view message) {
   std::string words;
-  for (char c : message) {
+  for (char c : message.substr(0, kAlikeTextMaxBytes)) {
     const bool digit = c >= '0' && c <= '9';
     if (!digit) words += c;
     if (digit && !words.ends_with('#')) words += '#';

@@ -35,6 +35,8 @@ enum class Ending {
   kCommandNotFound,
   kCommandNotExecutable,
   kOutOfMemoryKill,  // SIGKILL by the kernel for want of memory
+  kNoResources,      // the node had no room to start it: processes, memory, descriptors, disk
+  kOrphaned,         // no master was there for too long
   kNodeLost,
   kProcessLost,  // its shim is gone, its status unknown
   kAnyExitCode,  // any exit code that no other rule names

@@ -35,7 +35,7 @@ class RuleTable {
 
  private:
   static constexpr RuleIndex kNone = UINT32_MAX;
-  static constexpr size_t kEndings = 7, kExitCodes = 256, kSignals = 65;
+  static constexpr size_t kEndings = 9, kExitCodes = 256, kSignals = 65;
 
   RuleTable() = default;
   RuleIndex For(Ending ending) const { return by_ending_[static_cast<size_t>(ending)]; }

@@ -2,10 +2,20 @@
 
 #include <algorithm>
 
+#include "engine/failures.h"
 #include "engine/orders.h"
 #include "engine/transition.h"
 
 namespace aimaster {
+
+Engine::Engine(JobState job) : job_(std::move(job)) { job_.tallies = CountAll(job_); }
+
+Event Engine::Fit(Event event) const {
+  if (auto* failed = std::get_if<RankFailed>(&event)) {
+    failed->failure = FitFailure(job_, std::move(failed->failure));
+  }
+  return event;
+}
 
 StepResult Engine::Step(const Input& input) {
   Transition transition(job_, input.at);
@@ -22,11 +32,13 @@ std::optional<Monotonic> Engine::NextDeadline() const {
   return next;
 }
 
-std::vector<Action> Engine::Outstanding() const {
+std::vector<Action> Engine::Outstanding(std::optional<NodeIndex> only_node) const {
   std::vector<Action> actions;
-  const auto for_each_live = [this](auto act) {
+  const auto wanted_on = [only_node](NodeIndex node) { return !only_node || *only_node == node; };
+  const auto for_each_live = [&](auto act) {
     for (size_t i = 0; i < job_.instances.size(); ++i) {
-      if (job_.instances[i].live) act(InstanceIndex{static_cast<uint32_t>(i)}, job_.instances[i]);
+      if (job_.instances[i].live && wanted_on(job_.instances[i].node))
+        act(InstanceIndex{static_cast<uint32_t>(i)}, job_.instances[i]);
     }
   };
   const auto start = [&](InstanceIndex index, const InstanceState& instance) {
@@ -36,26 +48,31 @@ std::vector<Action> Engine::Outstanding() const {
     case Phase::kNew:
       break;
     case Phase::kAcquiring:
+      if (only_node) break;
       if (AcquireNodes wanted = AcquireOrder(job_); !wanted.nodes.empty()) actions.push_back(std::move(wanted));
       break;
     case Phase::kReserving:
-      actions.push_back(ReserveOrder(job_));
+      if (ReservePort order = ReserveOrder(job_); wanted_on(order.node)) actions.push_back(order);
       break;
     case Phase::kRunning:
       for_each_live(start);
       break;
     case Phase::kCollecting:
       for_each_live(start);
-      if (!job_.collecting_from.empty()) actions.push_back(CollectOrder(job_));
+      if (only_node && job_.collecting_from.contains(*only_node)) {
+        actions.push_back(CollectEvidence{.collection = job_.collection, .nodes = {*only_node}});
+      } else if (!only_node && !job_.collecting_from.empty()) {
+        actions.push_back(CollectOrder(job_));
+      }
       break;
     case Phase::kJudging:
-      actions.push_back(JudgeFailure{.judgement_number = job_.judgement_number});
+      if (!only_node) actions.push_back(JudgeFailure{.judgement_number = job_.judgement_number});
       break;
     case Phase::kStopping:
       for_each_live([&](InstanceIndex index, const InstanceState&) { actions.push_back(StopOrder(job_, index)); });
       break;
     case Phase::kEnded:
-      actions.push_back(FinishJob{});
+      if (!only_node) actions.push_back(FinishJob{});
       break;
   }
   return actions;

@@ -14,6 +14,9 @@
 
 namespace aimaster {
 
+// Raised whenever the same inputs may lead to another decision than before. A journal tells which engine decided.
+inline constexpr uint32_t kEngineVersion = 2;
+
 // What people are told: a row of `aimaster events`, later a CloudEvent.
 struct JobEvent {
   Moment at;
@@ -31,6 +34,7 @@ struct StepResult {
   std::vector<InstanceIndex> changed_instances;  // each once, ascending
   std::vector<size_t> changed_rounds;            // indices into JobState::rounds
   std::vector<size_t> changed_records;           // indices into JobState::records
+  std::vector<size_t> changed_failures;          // indices into JobState::failures
   bool operator==(const StepResult&) const = default;
 };
 
@@ -39,13 +43,21 @@ struct StepResult {
 // nothing: agents may repeat themselves.
 class Engine {
  public:
+  Engine() = default;
+  // Goes on from a state that was stored.
+  explicit Engine(JobState job);
+
   StepResult Step(const Input& input);
+
+  // The event as it should be stored and stepped: of a storm of failures, what has to be kept of each.
+  Event Fit(Event event) const;
 
   // When Step must be called with a Tick if nothing else happens before.
   std::optional<Monotonic> NextDeadline() const;
 
-  // Every action whose answer has not come yet: what a master that took over issues again.
-  std::vector<Action> Outstanding() const;
+  // Every action whose answer has not come yet: what a master that took over issues again. With a node: those that are
+  // for its agent, of which a new connection has to be told.
+  std::vector<Action> Outstanding(std::optional<NodeIndex> only_node = std::nullopt) const;
 
   const JobState& job() const { return job_; }
 

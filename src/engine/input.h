@@ -20,6 +20,7 @@ struct JobSubmitted {  // the first input of every journal, and only the first
 };
 struct MasterStarted {  // a master took the job over: the first one, or one after a crash
   Epoch epoch{};
+  std::string engine_change = {};  // what its engine would have decided otherwise than was decided, or empty
   bool operator==(const MasterStarted&) const = default;
 };
 struct NodeJoined {  // a node's agent is connected for the first time

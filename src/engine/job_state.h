@@ -14,6 +14,7 @@
 #include "core/job_spec.h"
 #include "core/status.h"
 #include "core/time.h"
+#include "engine/tallies.h"
 
 namespace aimaster {
 
@@ -153,10 +154,10 @@ struct JobState {
   uint32_t port_refusals = 0;  // since this start began
   uint32_t collection = 0;
   uint32_t judgement_number = 0;
-  std::set<NodeIndex> collecting_from;  // nodes that have not answered yet
-  std::set<Rank> dumping_core;          // ranks whose core is being written
-  std::vector<RankFailure> failures;    // of the failure being handled, bounded by kFailuresMax
-  uint32_t failures_dropped = 0;
+  std::set<NodeIndex> collecting_from;             // nodes that have not answered yet
+  std::set<Rank> dumping_core;                     // ranks whose core is being written
+  std::vector<RankFailure> failures;               // of the failure being handled, bounded by kFailuresMax (failures.h)
+  uint32_t failures_dropped = 0;                   // ranks that failed and are only counted
   std::map<std::string, uint32_t> same_error;      // "<instance>|<code>" → times it was a root cause
   std::map<std::string, uint32_t> quick_failures;  // same, but within the first minute of a round
   std::set<InstanceIndex> failed_workers;          // failed by their own fault, over the job's life
@@ -170,8 +171,12 @@ struct JobState {
 
   std::vector<RoundState> rounds;
   std::vector<RestartRecord> records;
+
+  // What follows from the rest, and is not stored.
+  Tallies tallies;
+  uint32_t slots_filled = 0;  // the first so many slots have a usable node, while nodes are acquired
 };
 
-inline constexpr size_t kFailuresMax = 4096;
+inline constexpr size_t kFailuresMax = 16'384;
 
 }  // namespace aimaster

@@ -1,6 +1,7 @@
 #include "engine/layout.h"
 
 #include <algorithm>
+#include <map>
 
 namespace aimaster {
 namespace {
@@ -44,20 +45,37 @@ uint32_t SlotOf(const JobSpec& spec, InstanceIndex instance) {
   return static_cast<uint32_t>(uint64_t{Value(instance)} * SlotCount(spec) / std::max<uint64_t>(count, 1));
 }
 
-NodePlace PlaceOnNode(const JobState& job, InstanceIndex instance) {
-  const NodeIndex own = job.instances[Value(instance)].node;
-  NodePlace place;
-  std::vector<NodeIndex> in_use;  // by their smallest rank, since instances are in rank order
-  for (size_t i = 0; i < job.instances.size(); ++i) {
-    const InstanceState& other = job.instances[i];
-    if (std::ranges::find(in_use, other.node) == in_use.end()) in_use.push_back(other.node);
-    if (other.node != own) continue;
-    if (i < Value(instance)) place.first_local_rank += other.ranks;
-    place.local_world_size += other.ranks;
+std::vector<InstanceIndex> InstancesOfSlot(const JobSpec& spec, uint32_t slot) {
+  const uint64_t count = InstanceCount(spec), slots = SlotCount(spec);
+  const auto first_of = [&](uint64_t which) { return (which * count + slots - 1) / slots; };  // SlotOf, the other way
+  std::vector<InstanceIndex> instances;
+  for (uint64_t i = first_of(slot); i < first_of(uint64_t{slot} + 1); ++i) {
+    instances.push_back(InstanceIndex{static_cast<uint32_t>(i)});
   }
-  place.node_rank = static_cast<uint32_t>(std::ranges::find(in_use, own) - in_use.begin());
-  place.node_count = static_cast<uint32_t>(in_use.size());
-  return place;
+  return instances;
+}
+
+NodePlace PlaceOnNode(const JobState& job, InstanceIndex instance) { return PlacesOnNodes(job)[Value(instance)]; }
+
+std::vector<NodePlace> PlacesOnNodes(const JobState& job) {
+  struct NodeInUse {
+    uint32_t node_rank = 0;
+    uint32_t ranks = 0;
+  };
+  std::map<NodeIndex, NodeInUse> in_use;  // numbered by their smallest rank, since instances are in rank order
+  std::vector<NodePlace> places(job.instances.size());
+  for (size_t i = 0; i < places.size(); ++i) {
+    const InstanceState& instance = job.instances[i];
+    const auto [node, is_new] = in_use.try_emplace(instance.node, static_cast<uint32_t>(in_use.size()));
+    places[i].node_rank = node->second.node_rank;
+    places[i].first_local_rank = node->second.ranks;
+    node->second.ranks += instance.ranks;
+  }
+  for (size_t i = 0; i < places.size(); ++i) {
+    places[i].local_world_size = in_use.at(job.instances[i].node).ranks;
+    places[i].node_count = static_cast<uint32_t>(in_use.size());
+  }
+  return places;
 }
 
 }  // namespace aimaster

@@ -19,6 +19,8 @@ uint32_t WorldSize(const JobSpec& spec);
 // How many slots the instances are spread over: one per node, never more than there are instances.
 uint32_t SlotCount(const JobSpec& spec);
 uint32_t SlotOf(const JobSpec& spec, InstanceIndex instance);
+// In order; they are neighbours.
+std::vector<InstanceIndex> InstancesOfSlot(const JobSpec& spec, uint32_t slot);
 
 // A rank's place among the ranks of its node, counted over instances as torchrun does.
 struct NodePlace {
@@ -29,5 +31,7 @@ struct NodePlace {
   bool operator==(const NodePlace&) const = default;
 };
 NodePlace PlaceOnNode(const JobState& job, InstanceIndex instance);
+// Of all instances at once, by InstanceIndex: asking for each alone costs the square of their number.
+std::vector<NodePlace> PlacesOnNodes(const JobState& job);
 
 }  // namespace aimaster

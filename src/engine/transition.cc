@@ -3,12 +3,15 @@
 #include <algorithm>
 #include <utility>
 
+#include "engine/failures.h"
+
 namespace aimaster {
 
 StepResult Transition::TakeResult() {
   result_.changed_instances.assign(changed_instances_.begin(), changed_instances_.end());
   result_.changed_rounds.assign(changed_rounds_.begin(), changed_rounds_.end());
   result_.changed_records.assign(changed_records_.begin(), changed_records_.end());
+  result_.changed_failures.assign(changed_failures_.begin(), changed_failures_.end());
   return std::move(result_);
 }
 
@@ -30,8 +33,46 @@ RoundState& Transition::ChangedRound() {
   return job_.rounds.back();
 }
 
-bool Transition::AllInstances(bool (*holds)(const InstanceState&)) const {
-  return std::ranges::all_of(job_.instances, holds);
+void Transition::SetLive(InstanceIndex index, bool live) {
+  InstanceState& instance = Changed(index);
+  job_.tallies.live += live;
+  job_.tallies.live -= instance.live;
+  instance.live = live;
+}
+
+void Transition::SetStatus(InstanceIndex index, InstanceStatus status) {
+  InstanceState& instance = Changed(index);
+  job_.tallies.succeeded += status == InstanceStatus::kSucceeded;
+  job_.tallies.succeeded -= instance.status == InstanceStatus::kSucceeded;
+  instance.status = status;
+}
+
+// Slots are looked at in order and each once: while nodes are acquired, a node that is usable stays so, or Acquire
+// begins anew.
+bool Transition::AllSlotsFilled() {
+  while (job_.slots_filled < job_.placement.size() && NodeUsable(job_.placement[job_.slots_filled])) {
+    ++job_.slots_filled;
+  }
+  return job_.slots_filled == job_.placement.size();
+}
+
+void Transition::ClearFailures() {
+  job_.failures.clear();
+  job_.failures_dropped = 0;
+  job_.tallies.failure_classes.clear();
+  job_.tallies.failure_bytes = 0;
+}
+
+// For one line of text, however many they are.
+std::string Transition::NamesOfLive() const {
+  std::string names;
+  uint32_t named = 0;
+  for (const InstanceState& instance : job_.instances) {
+    if (named == kNamesInTextMax) break;
+    if (instance.live) names += (named++ == 0 ? "" : ", ") + instance.name;
+  }
+  const uint32_t more = job_.tallies.live - named;
+  return more == 0 ? names : names + " and " + std::to_string(more) + " more";
 }
 
 bool Transition::NodeUsable(NodeIndex node) const {
@@ -91,6 +132,11 @@ void Transition::On(const MasterStarted& input) {
   if (Value(input.epoch) > 1) {
     Tell("aimaster.master.started", "", "the master was started again, epoch " + std::to_string(Value(input.epoch)));
   }
+  if (!input.engine_change.empty()) {
+    Tell("aimaster.master.engine-changed", "", input.engine_change);
+    Record("Continue", "what was decided before stays, though this version would have decided otherwise",
+           {input.engine_change});
+  }
 }
 
 void Transition::On(const Tick&) {
@@ -104,7 +150,7 @@ void Transition::On(const Tick&) {
   if (due(deadlines.start)) {
     if (job_.phase == Phase::kAcquiring || job_.phase == Phase::kReserving) {
       FailStart("NodeTimeout", "not all nodes were ready within --start-timeout");
-    } else if (AllInstances([](const InstanceState& i) { return i.started; })) {
+    } else if (All(job_.tallies.started)) {
       FinishReadyStage();
     } else {
       FailStart("StartTimeout", "not all instances were started within --start-timeout");

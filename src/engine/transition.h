@@ -74,7 +74,7 @@ class Transition {
   void ContinueWhenStopped();
   void SucceedWhenAllHave();
   void ReplaceNodes();
-  bool FillSlot(uint32_t slot);
+  bool FillSlots();
   void Place(uint32_t slot, NodeIndex node);
   void EscalateStop();
   void CloseRecord(RestartResult result);
@@ -84,7 +84,12 @@ class Transition {
   InstanceState* Current(InstanceIndex index, Attempt attempt);
   InstanceState& Changed(InstanceIndex index);
   RoundState& ChangedRound();
-  bool AllInstances(bool (*holds)(const InstanceState&)) const;
+  void SetLive(InstanceIndex index, bool live);
+  void SetStatus(InstanceIndex index, InstanceStatus status);
+  bool All(uint32_t count) const { return count == job_.instances.size(); }
+  void ClearFailures();
+  bool AllSlotsFilled();
+  std::string NamesOfLive() const;
   bool NodeUsable(NodeIndex node) const;
   NodeIndex NextNodeIndex() const;
   NodeIndex NodeOfRankZero() const;
@@ -108,6 +113,7 @@ class Transition {
   std::set<InstanceIndex> changed_instances_;
   std::set<size_t> changed_rounds_;
   std::set<size_t> changed_records_;
+  std::set<size_t> changed_failures_;
 };
 
 }  // namespace aimaster

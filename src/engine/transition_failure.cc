@@ -1,6 +1,8 @@
 // Failing: from the first rank that ended badly to the decision.
 #include <algorithm>
 
+#include "engine/failures.h"
+#include "engine/layout.h"
 #include "engine/limits.h"
 #include "engine/orders.h"
 #include "engine/transition.h"
@@ -18,6 +20,7 @@ void Transition::On(const RankSucceeded& input) {
   InstanceState* instance = Current(input.instance, input.attempt);
   if (instance == nullptr || !Holds(*instance, input.rank) || job_.rank_ended[Value(input.rank)]) return;
   job_.rank_ended[Value(input.rank)] = true;
+  ++job_.tallies.ranks_ended;
   if (++Changed(input.instance).ranks_succeeded == instance->ranks && !instance->ready) MarkReady(input.instance);
   CloseCollectionWhenComplete();
 }
@@ -27,6 +30,7 @@ void Transition::On(const RankFailed& input) {
   InstanceState* instance = Current(failure.instance, failure.attempt);
   if (instance == nullptr || !Holds(*instance, failure.rank) || job_.rank_ended[Value(failure.rank)]) return;
   job_.rank_ended[Value(failure.rank)] = true;
+  ++job_.tallies.ranks_ended;
   job_.dumping_core.erase(failure.rank);
   Changed(failure.instance);
   const bool own_fault = !failure.stopped_by_us;
@@ -55,14 +59,8 @@ void Transition::On(const RankFailed& input) {
   CloseCollectionWhenComplete();
 }
 
-// All failures are kept up to a bound; beyond it only those that ended before the ones we have could matter, and the
-// first of a storm arrive first.
 void Transition::AddFailure(const RankFailure& failure) {
-  if (job_.failures.size() < kFailuresMax) {
-    job_.failures.push_back(failure);
-  } else {
-    ++job_.failures_dropped;
-  }
+  if (const std::optional<size_t> index = KeepFailure(job_, failure)) changed_failures_.insert(*index);
 }
 
 void Transition::OpenCollection(const RankFailure& first) {
@@ -70,8 +68,7 @@ void Transition::OpenCollection(const RankFailure& first) {
   const Duration ago = std::clamp<Duration>(now_.wall - ended, Duration::zero(), kCollectCap);
   job_.failure_began = {Monotonic{now_.monotonic.since_origin - ago}, Wall{now_.wall.since_epoch - ago}};
   job_.phase = Phase::kCollecting;
-  job_.failures.clear();
-  job_.failures_dropped = 0;
+  ClearFailures();
   AddFailure(first);
   Tell("aimaster.instance.failed", job_.instances[Value(first.instance)].name,
        RankText(first.rank) + " on " + job_.nodes[first.node].name +
@@ -107,7 +104,7 @@ void Transition::On(const EvidenceCollected& input) {
 void Transition::CloseCollectionWhenComplete() {
   if (job_.phase != Phase::kCollecting) return;
   const bool waiting = job_.deadlines.collect || !job_.collecting_from.empty() || !job_.dumping_core.empty();
-  const bool all_ended = std::ranges::all_of(job_.rank_ended, [](bool ended) { return ended; });
+  const bool all_ended = job_.tallies.ranks_ended == job_.rank_ended.size();
   if (waiting && !all_ended && job_.deadlines.collect_cap) return;
   job_.deadlines.collect.reset();
   job_.deadlines.collect_cap.reset();
@@ -239,13 +236,16 @@ void Transition::On(const NodeLost& input) {
 
 // The provider has confirmed that nothing runs there any more.
 void Transition::LoseRanksOf(NodeIndex node, const std::string& reason) {
-  for (size_t i = 0; i < job_.instances.size(); ++i) {
-    const InstanceIndex index{static_cast<uint32_t>(i)};
-    if (job_.instances[i].node != node || !job_.instances[i].live) continue;
-    LoseSilentRanks(index, "node " + job_.nodes[node].name + " was lost: " + reason, true);
-    InstanceState& instance = Changed(index);
-    instance.live = false;
-    instance.status = instance.ranks_succeeded == instance.ranks ? InstanceStatus::kSucceeded : InstanceStatus::kFailed;
+  for (uint32_t slot = 0; slot < job_.placement.size(); ++slot) {
+    if (job_.placement[slot] != node) continue;
+    for (const InstanceIndex index : InstancesOfSlot(job_.spec, slot)) {
+      const InstanceState& instance = job_.instances[Value(index)];
+      if (!instance.live) continue;
+      LoseSilentRanks(index, "node " + job_.nodes[node].name + " was lost: " + reason, true);
+      SetLive(index, false);
+      const bool succeeded = instance.ranks_succeeded == instance.ranks;
+      SetStatus(index, succeeded ? InstanceStatus::kSucceeded : InstanceStatus::kFailed);
+    }
   }
 }
 

@@ -42,9 +42,10 @@ void Transition::On(const JobSubmitted& input) {
 void Transition::Acquire() {
   job_.phase = Phase::kAcquiring;
   job_.deadlines.start = now_.monotonic + job_.spec.timing.start_timeout;
+  job_.slots_filled = 0;
   BeginStage(Stage::kAcquire);
   if (AcquireNodes wanted = AcquireOrder(job_); !wanted.nodes.empty()) Act(std::move(wanted));
-  if (std::ranges::all_of(job_.placement, [this](NodeIndex n) { return NodeUsable(n); })) StartRound();
+  if (AllSlotsFilled()) StartRound();
 }
 
 void Transition::On(const NodeJoined& input) {
@@ -54,8 +55,7 @@ void Transition::On(const NodeJoined& input) {
   found->second.name = input.name;
   found->second.address = input.address;
   Tell("aimaster.node.joined", input.name, "node " + input.name + " is connected");
-  const bool all_here = std::ranges::all_of(job_.placement, [this](NodeIndex n) { return NodeUsable(n); });
-  if (job_.phase == Phase::kAcquiring && all_here) StartRound();
+  if (job_.phase == Phase::kAcquiring && AllSlotsFilled()) StartRound();
 }
 
 void Transition::On(const NodeDenied& input) {
@@ -64,11 +64,9 @@ void Transition::On(const NodeDenied& input) {
   for (auto& [index, node] : job_.nodes) {
     if (!node.joined) node.lost = true;
   }
-  for (uint32_t slot = 0; slot < job_.placement.size(); ++slot) {
-    if (!NodeUsable(job_.placement[slot]) && !FillSlot(slot)) {
-      End(JobStatus::kFailed, "NoNode", "no node is left to run on: " + input.reason, 1);
-      return;
-    }
+  if (!FillSlots()) {
+    End(JobStatus::kFailed, "NoNode", "no node is left to run on: " + input.reason, 1);
+    return;
   }
   StartRound();
 }
@@ -104,10 +102,10 @@ void Transition::On(const PortRefused& input) {
 
 void Transition::StartAllInstances() {
   job_.phase = Phase::kRunning;
-  job_.failures.clear();
-  job_.failures_dropped = 0;
+  ClearFailures();
   job_.dumping_core.clear();
   job_.rank_ended.assign(job_.rank_ended.size(), false);
+  job_.tallies = {.live = static_cast<uint32_t>(job_.instances.size())};
   job_.deadlines = {.start = now_.monotonic + job_.spec.timing.start_timeout};
   for (size_t i = 0; i < job_.instances.size(); ++i) {
     const InstanceIndex index{static_cast<uint32_t>(i)};
@@ -130,8 +128,9 @@ void Transition::On(const InstanceStarted& input) {
   InstanceState* instance = Current(input.instance, input.attempt);
   if (instance == nullptr || instance->started) return;
   Changed(input.instance).started = true;
+  ++job_.tallies.started;
   if (instance->status == InstanceStatus::kStarting) instance->status = InstanceStatus::kRunning;
-  if (job_.phase != Phase::kRunning || !AllInstances([](const InstanceState& i) { return i.started; })) return;
+  if (job_.phase != Phase::kRunning || !All(job_.tallies.started)) return;
   EndStage(Stage::kStart);
   BeginStage(Stage::kReady);
   job_.status = JobStatus::kRunning;
@@ -146,7 +145,8 @@ void Transition::On(const InstanceReady& input) {
 
 void Transition::MarkReady(InstanceIndex index) {
   Changed(index).ready = true;
-  if (job_.phase == Phase::kRunning && AllInstances([](const InstanceState& i) { return i.ready; })) FinishReadyStage();
+  ++job_.tallies.ready;
+  if (job_.phase == Phase::kRunning && All(job_.tallies.ready)) FinishReadyStage();
 }
 
 // The new round is up: also the end of the restart that led to it.

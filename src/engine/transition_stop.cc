@@ -58,9 +58,9 @@ void Transition::StopLiveInstances(bool at_once) {
   for (size_t i = 0; i < job_.instances.size(); ++i) {
     if (!job_.instances[i].live) continue;
     const InstanceIndex index{static_cast<uint32_t>(i)};
-    InstanceState& instance = Changed(index);
+    const InstanceState& instance = job_.instances[i];
     // One whose ranks have all ended well has succeeded, and is only being swept.
-    if (instance.ranks_succeeded < instance.ranks) instance.status = InstanceStatus::kStopping;
+    if (instance.ranks_succeeded < instance.ranks) SetStatus(index, InstanceStatus::kStopping);
     Act(StopOrder(job_, index));
   }
 }
@@ -69,14 +69,14 @@ void Transition::On(const InstanceEnded& input) {
   InstanceState* instance = Current(input.instance, input.attempt);
   if (instance == nullptr) return;
   LoseSilentRanks(input.instance, "it ended and left no exit status", false);
-  Changed(input.instance).live = false;
+  SetLive(input.instance, false);
   if (instance->ranks_failed > 0) {
-    instance->status = InstanceStatus::kFailed;
+    SetStatus(input.instance, InstanceStatus::kFailed);
   } else if (instance->ranks_succeeded == instance->ranks) {
-    instance->status = InstanceStatus::kSucceeded;
+    SetStatus(input.instance, InstanceStatus::kSucceeded);
     instance->exit_code = 0;
   } else {
-    instance->status = InstanceStatus::kStopped;
+    SetStatus(input.instance, InstanceStatus::kStopped);
   }
   switch (job_.phase) {
     case Phase::kRunning:
@@ -96,13 +96,13 @@ void Transition::On(const InstanceEnded& input) {
 }
 
 void Transition::SucceedWhenAllHave() {
-  if (!AllInstances([](const InstanceState& i) { return i.status == InstanceStatus::kSucceeded; })) return;
+  if (!All(job_.tallies.succeeded)) return;
   Record("Succeed", "every rank ended with exit code 0", {});
   End(JobStatus::kSucceeded, "JobSucceeded", "every rank ended with exit code 0", 0);
 }
 
 void Transition::ContinueWhenStopped() {
-  if (job_.phase != Phase::kStopping || !AllInstances([](const InstanceState& i) { return !i.live; })) return;
+  if (job_.phase != Phase::kStopping || job_.tallies.live > 0) return;
   job_.deadlines.stop.reset();
   job_.stop_at_once = false;
   EndStage(Stage::kStop);
@@ -110,7 +110,7 @@ void Transition::ContinueWhenStopped() {
     case StopPurpose::kRestart:
     case StopPurpose::kRetryStart:
       for (size_t i = 0; i < job_.instances.size(); ++i) {
-        Changed(InstanceIndex{static_cast<uint32_t>(i)}).status = InstanceStatus::kPending;
+        SetStatus(InstanceIndex{static_cast<uint32_t>(i)}, InstanceStatus::kPending);
       }
       ReplaceNodes();
       return;
@@ -125,58 +125,59 @@ void Transition::ContinueWhenStopped() {
 
 // Fills the slots whose node is isolated or lost: a spare first, else a new node from the provider.
 void Transition::ReplaceNodes() {
+  std::set<NodeIndex> placed(job_.placement.begin(), job_.placement.end());
   bool isolating = false;
   for (const auto& [index, node] : job_.nodes) {
-    const bool placed = std::ranges::find(job_.placement, index) != job_.placement.end();
-    if (!node.isolated || !placed) continue;
+    if (!node.isolated || !placed.contains(index)) continue;
     if (!std::exchange(isolating, true)) BeginStage(Stage::kIsolate);
     Act(IsolateNode{.node = index, .reason = node.isolation_reason});
     Tell("aimaster.node.isolated", node.name, "node " + node.name + " is isolated: " + node.isolation_reason);
   }
   if (isolating) EndStage(Stage::kIsolate);
+  auto spare = job_.nodes.begin();  // the next that may be one; those before it are not, or are taken
   for (uint32_t slot = 0; slot < job_.placement.size(); ++slot) {
     const NodeState& node = job_.nodes[job_.placement[slot]];
     if (!node.isolated && !node.lost) continue;
-    const auto spare = std::ranges::find_if(job_.nodes, [this](const auto& entry) {
-      return NodeUsable(entry.first) && std::ranges::find(job_.placement, entry.first) == job_.placement.end();
-    });
+    while (spare != job_.nodes.end() && (!NodeUsable(spare->first) || placed.contains(spare->first))) ++spare;
     NodeIndex replacement = NextNodeIndex();
     if (spare != job_.nodes.end()) {
       replacement = spare->first;
     } else {
       job_.nodes[replacement] = {};
     }
+    placed.insert(replacement);
     Place(slot, replacement);
   }
   Acquire();
 }
 
-// Puts a slot on the usable node that carries the fewest slots.
-bool Transition::FillSlot(uint32_t slot) {
-  std::optional<NodeIndex> best;
-  auto load = [this](NodeIndex node) { return std::ranges::count(job_.placement, node); };
+// Puts each slot whose node can't be used on the usable node that carries the fewest slots. False: there is none.
+bool Transition::FillSlots() {
+  std::map<NodeIndex, uint32_t> slots_on;
+  for (const NodeIndex node : job_.placement) ++slots_on[node];
+  std::set<std::pair<uint32_t, NodeIndex>> usable;  // by how many slots they carry
   for (const auto& [index, node] : job_.nodes) {
-    if (NodeUsable(index) && (!best || load(index) < load(*best))) best = index;
+    if (NodeUsable(index)) usable.emplace(slots_on[index], index);
   }
-  if (!best) return false;
-  Place(slot, *best);
+  for (uint32_t slot = 0; slot < job_.placement.size(); ++slot) {
+    if (NodeUsable(job_.placement[slot])) continue;
+    if (usable.empty()) return false;
+    const auto [load, node] = *usable.begin();
+    usable.erase(usable.begin());
+    usable.emplace(load + 1, node);
+    Place(slot, node);
+  }
   return true;
 }
 
 void Transition::Place(uint32_t slot, NodeIndex node) {
   job_.placement[slot] = node;
-  for (size_t i = 0; i < job_.instances.size(); ++i) {
-    const InstanceIndex index{static_cast<uint32_t>(i)};
-    if (SlotOf(job_.spec, index) == slot) Changed(index).node = node;
-  }
+  for (const InstanceIndex index : InstancesOfSlot(job_.spec, slot)) Changed(index).node = node;
 }
 
 void Transition::EscalateStop() {
   if (job_.phase != Phase::kStopping) return;
-  std::string names;
-  for (const InstanceState& instance : job_.instances) {
-    if (instance.live) names += (names.empty() ? "" : ", ") + instance.name;
-  }
+  const std::string names = NamesOfLive();
   ++job_.stop_escalations;
   // A node that is silent may not have heard of it yet, and is being recovered.
   const Duration patience = job_.spec.timing.stop_grace + 2 * job_.spec.timing.node_lost_timeout + kUnkillableAfter;

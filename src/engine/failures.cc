@@ -1,0 +1,147 @@
+#include "engine/failures.h"
+
+#include <algorithm>
+#include <map>
+#include <optional>
+#include <set>
+#include <string_view>
+
+namespace aimaster {
+namespace {
+
+// Lines that were followed by so much other output that they explain nothing any more don't count for the class either.
+std::vector<const LineMatch*> FreshMatches(const RankFailure& failure) {
+  std::map<std::string_view, uint64_t> last;
+  for (const LineMatch& match : failure.matches) {
+    uint64_t& offset = last[match.file];
+    offset = std::max(offset, match.offset);
+  }
+  std::vector<const LineMatch*> fresh;
+  for (const LineMatch& match : failure.matches) {
+    if (!IsOldNews(match.offset, last[match.file])) fresh.push_back(&match);
+  }
+  return fresh;
+}
+
+// At a border of UTF-8 characters, so that the text stays valid.
+void Cut(std::string& text) {
+  if (text.size() <= kTrimmedTextMaxBytes) return;
+  size_t end = kTrimmedTextMaxBytes;
+  while (end > 0 && (static_cast<unsigned char>(text[end]) & 0xC0) == 0x80) --end;
+  text.resize(end);
+}
+
+RankFailure Trimmed(RankFailure failure) {
+  std::vector<LineMatch> matches;
+  std::set<std::string_view> rules;
+  for (const LineMatch* match : FreshMatches(failure)) {
+    if (matches.size() == kTrimmedMatchesMax) break;
+    if (rules.insert(match->rule).second) matches.push_back(*match);
+  }
+  for (LineMatch& match : matches) Cut(match.line);
+  failure.matches = std::move(matches);
+  for (std::string* text : {&failure.last_error_line, &failure.error_file_message, &failure.lost_reason}) Cut(*text);
+  return failure;
+}
+
+// One that is not the earliest of its class, which are few where failures are many. The search goes on where the last
+// one ended, so that a storm does not look through all of them again and again.
+std::optional<size_t> Replaceable(const JobState& job) {
+  for (size_t step = 0; step < job.failures.size(); ++step) {
+    const size_t index = (job.failures_dropped + step) % job.failures.size();
+    const RankFailure& failure = job.failures[index];
+    if (job.tallies.failure_classes.at(FailureClassOf(failure)).earliest != FailureTime(failure)) return index;
+  }
+  return std::nullopt;
+}
+
+void Count(Tallies& tallies, const RankFailure& failure) {
+  FailureClass& same = tallies.failure_classes[FailureClassOf(failure)];
+  const auto time = FailureTime(failure);
+  same.earliest = same.kept == 0 ? time : std::min(same.earliest, time);
+  ++same.kept;
+  tallies.failure_bytes += FailureBytes(failure);
+}
+
+}  // namespace
+
+std::pair<Wall, Rank> FailureTime(const RankFailure& failure) {
+  std::optional<Wall> time;
+  const auto earlier = [&time](Wall other) { time = time ? std::min(*time, other) : other; };
+  if (failure.exit) earlier(failure.exit->time);
+  if (failure.dump_start) earlier(*failure.dump_start);
+  if (failure.error_file_time) earlier(*failure.error_file_time);
+  return {time.value_or(Wall{Duration::max()}), failure.rank};
+}
+
+std::string FailureClassOf(const RankFailure& failure) {
+  std::string key = std::to_string(Value(failure.node)) + ':';
+  if (failure.stopped_by_us) key += 's';
+  if (!failure.exec_error.empty()) key += 'x';
+  if (failure.node_lost) key += 'n';
+  if (failure.exit) {
+    key += failure.exit->signal ? "k" + std::to_string(*failure.exit->signal)
+                                : "e" + std::to_string(failure.exit->code.value_or(0));
+    if (failure.exit->core_dumped) key += 'c';
+    if (failure.exit->out_of_memory) key += 'm';
+  }
+  std::set<std::string_view> rules;
+  for (const LineMatch* match : FreshMatches(failure)) {
+    if (rules.size() < kTrimmedMatchesMax) rules.insert(match->rule);
+  }
+  for (const std::string_view rule : rules) key.append("|").append(rule);
+  return key;
+}
+
+uint64_t FailureBytes(const RankFailure& failure) {
+  uint64_t bytes = failure.lost_reason.size() + failure.exec_error.size() + failure.last_error_line.size() +
+                   failure.error_file_message.size();
+  for (const LineMatch& match : failure.matches) bytes += match.rule.size() + match.line.size() + match.file.size();
+  return bytes;
+}
+
+RankFailure FitFailure(const JobState& job, RankFailure failure) {
+  if (job.phase == Phase::kStopping) return Trimmed(std::move(failure));  // decided; how it ended is all that matters
+  if (job.phase != Phase::kCollecting && job.phase != Phase::kJudging) return failure;
+  const auto& classes = job.tallies.failure_classes;
+  const auto same = classes.find(FailureClassOf(failure));
+  const bool earliest = same == classes.end() || FailureTime(failure) < same->second.earliest;
+  const uint64_t bytes = job.tallies.failure_bytes + FailureBytes(failure);
+  const bool whole = (earliest && bytes <= kEarliestBytesMax) ||
+                     (bytes <= kWholeBytesMax && (earliest || same->second.kept < kWholePerClass));
+  return whole ? failure : Trimmed(std::move(failure));
+}
+
+std::optional<size_t> KeepFailure(JobState& job, const RankFailure& failure) {
+  Tallies& tallies = job.tallies;
+  if (job.failures.size() < kFailuresMax) {
+    job.failures.push_back(failure);
+    Count(tallies, failure);
+    return job.failures.size() - 1;
+  }
+  ++job.failures_dropped;
+  const auto same = tallies.failure_classes.find(FailureClassOf(failure));
+  if (same != tallies.failure_classes.end() && FailureTime(failure) >= same->second.earliest) return std::nullopt;
+  const std::optional<size_t> victim = Replaceable(job);
+  if (!victim) return std::nullopt;
+  --tallies.failure_classes.at(FailureClassOf(job.failures[*victim])).kept;
+  tallies.failure_bytes -= FailureBytes(job.failures[*victim]);
+  job.failures[*victim] = failure;
+  Count(tallies, failure);
+  return victim;
+}
+
+Tallies CountAll(const JobState& job) {
+  Tallies tallies;
+  for (const InstanceState& instance : job.instances) {
+    tallies.live += instance.live;
+    tallies.started += instance.started;
+    tallies.ready += instance.ready;
+    tallies.succeeded += instance.status == InstanceStatus::kSucceeded;
+  }
+  tallies.ranks_ended = static_cast<uint32_t>(std::ranges::count(job.rank_ended, true));
+  for (const RankFailure& failure : job.failures) Count(tallies, failure);
+  return tallies;
+}
+
+}  // namespace aimaster

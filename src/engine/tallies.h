@@ -1,0 +1,37 @@
+// Tallies: counts over a job's instances and ranks, kept while they change. An input then costs what it changes, not
+// what the job is large: ten thousand instances that start or end would otherwise each be asked ten thousand times
+// whether they all have.
+//
+// They follow from the rest of the state. They are never stored; CountAll makes them again.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <utility>
+
+#include "core/ids.h"
+#include "core/time.h"
+
+namespace aimaster {
+
+struct JobState;
+
+// Failures on one node that any detector must see as one kind: the same way to end, the same telling rules.
+struct FailureClass {
+  uint32_t kept = 0;               // in JobState::failures
+  std::pair<Wall, Rank> earliest;  // of those
+  bool operator==(const FailureClass&) const = default;
+};
+
+struct Tallies {
+  uint32_t live = 0, started = 0, ready = 0, succeeded = 0;  // instances
+  uint32_t ranks_ended = 0;
+  std::map<std::string, FailureClass> failure_classes;
+  uint64_t failure_bytes = 0;  // of the texts of all failures that are kept
+  bool operator==(const Tallies&) const = default;
+};
+
+Tallies CountAll(const JobState& job);
+
+}  // namespace aimaster
