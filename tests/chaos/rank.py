@@ -5,7 +5,7 @@ step, and holds a lock, so that a second life beside it shows at once.
     rank.py DIRECTORY STEPS SECONDS_PER_STEP
 
 DIRECTORY is shared by all ranks and all lives. For each rank it gets RANK.lock, RANK.checkpoint (the last step whose
-line is written) and RANK.log (one line per step: attempt, step). A life that finds the lock taken writes to
+line is written) and RANK.log (one line per life and per step: attempt, step or `begins`). A life that finds the lock taken writes to
 `doubled` and ends with 99. With RANK.fail-N in the directory, life N of the rank prints that file and ends with 3 at
 its next step, once; with RANK.end it ends with 0 there.
 """
@@ -62,6 +62,7 @@ def main():
         append(os.path.join(DIRECTORY, "doubled"), f"rank {RANK} attempt {ATTEMPT}\n")
         sys.exit(99)
     first = checkpoint() + 1
+    append(path("log"), f"{ATTEMPT} begins\n")
     say(f"rank {RANK} attempt {ATTEMPT} starts at step {first}")
     for step in range(first, STEPS):
         time.sleep(SECONDS)

@@ -23,7 +23,7 @@ STAGES = ("detect", "collect", "decide", "stop", "isolate", "acquire", "start", 
 # A rule of severity 1: the node is isolated, and the pretended machine has no other one, so both ranks share the rest.
 HARDWARE = "NVRM: Xid (PCI:0000:3b:00): 79, pid=1234, GPU has fallen off the bus."
 WINDOW_NS = 100_000_000
-STEPS, STEP_SECONDS = 12, 0.05
+STEPS, STEP_SECONDS = 16, 0.05
 FLAGS = ["--workers", 2, "--local-nodes", 2, "--enable-job-restart=True", "--stop-grace", 2, "--collect-window",
          WINDOW_NS / 1e9]
 SLICE = 0.0005

@@ -259,10 +259,11 @@ def lives_of_rank(work, rank):
     """[(attempt, [steps])] in the order in which the lines were written."""
     lives = []
     for line in (work / f"{rank}.log").read_text().splitlines():
-        attempt, step = map(int, line.split())
-        if not lives or lives[-1][0] != attempt:
-            lives.append((attempt, []))
-        lives[-1][1].append(step)
+        attempt, step = line.split()
+        if not lives or lives[-1][0] != int(attempt):
+            lives.append((int(attempt), []))
+        if step != "begins":
+            lives[-1][1].append(int(step))
     return lives
 
 
@@ -276,6 +277,8 @@ def check_training(work, ranks, steps):
         attempts = [attempt for attempt, _ in lives]
         check(attempts == sorted(set(attempts)), f"rank {rank}: attempts that mix or go back: {attempts}")
         for attempt, life in lives:
+            if not life:  # stopped before its first step, or there was none left to do
+                continue
             # The line is written before the checkpoint, so a life that was killed in between did its last step twice.
             check(life[0] in (done, done + 1), f"rank {rank} attempt {attempt} begins at {life[0]} after step {done}")
             check(life == list(range(life[0], life[-1] + 1)), f"rank {rank} attempt {attempt} has a gap: {life}")

@@ -121,6 +121,10 @@ class Home:
 
         return wait_for(begun, "a job that has begun")
 
+    def job_of(self, running):
+        """The id of the job that a `run` in the background has made."""
+        return wait_for(lambda: JOB_ID.search(running.stderr), f"a job: {running.finished(None)}")[0]
+
     def get(self, job=None):
         return self.call("get", job or self.job(), "--json").json()
 

@@ -17,7 +17,8 @@ FOLDER = ROOT / "tests" / "chaos"
 
 
 def command_of_namespace(*kinds):
-    rights = [] if AS_ROOT else ["--user", "--map-root-user"]
+    # Other rights than that of making the namespace are given only where the story needs them.
+    rights = [] if AS_ROOT else ["--user", "--map-root-user" if kinds else "--map-current-user"]
     return ["unshare", *rights, "--pid", "--fork", "--mount-proc", "--kill-child", *(f"--{kind}" for kind in kinds)]
 
 

@@ -4,6 +4,8 @@ import re
 import subprocess
 import time
 
+import pytest
+
 from harness import AIMASTER, WORKER, Background, python, resident_kilobytes, shell, wait_for
 
 MEGABYTES = 1024
@@ -23,10 +25,21 @@ def seconds_without_us(folder):
 
 
 def test_a_rank_that_writes_a_gigabyte_is_not_slowed_and_our_memory_does_not_grow(home, tmp_path):
-    alone = min(seconds_without_us(tmp_path / f"alone{number}") for number in range(2))
+    """Whoever else uses the disk is no fault of ours, so a slow one is tried again, with a new look at how fast it is.
+    A rank that waited for a reader would take many times longer each time."""
+    for number in range(3):
+        alone = seconds_without_us(tmp_path / f"alone{number}")
+        if seconds_with_us(home, tmp_path) < 2 * alone + 1:
+            return
+    pytest.fail(f"slow three times; the last time alone it took {alone} s")
+
+
+def seconds_with_us(home, tmp_path):
+    (tmp_path / "seconds").unlink(missing_ok=True)
     running = home.start("run", "--tee", "none", "--workdir", tmp_path, "--", *python(WRITER + "time.sleep(1.5)"))
-    home.wait_for_ranks(1)
-    agents, master = home.agent_pids(), home.master_pid()
+    job = home.job_of(running)
+    home.wait_for_ranks(1, job)
+    agents, master = home.agent_pids(job), home.master_pid(job)
     samples = {"agent": [], "master": []}
     while running.process.poll() is None:
         for name, pids in (("agent", agents.values()), ("master", [master])):
@@ -37,15 +50,13 @@ def test_a_rank_that_writes_a_gigabyte_is_not_slowed_and_our_memory_does_not_gro
         time.sleep(0.05)
     finished = running.wait()
     assert finished.code == 0, finished
-    # Twice, and a second: disks of shared machines vary by that much from run to run. A rank that waited for a reader
-    # would take many times longer.
-    assert float((tmp_path / "seconds").read_text()) < 2 * alone + 1
     for name, sizes in samples.items():
         assert len(sizes) > 5
         assert max(sizes) - sizes[0] < 8 << 10, f"{name} grew: {sizes}"
-    out = next(home.directory().glob("nodes/*/*/*/rank0.out"))
+    out = next(home.directory(job).glob("nodes/*/*/*/rank0.out"))
     assert out.stat().st_size == MEGABYTES << 20
     out.unlink()
+    return float((tmp_path / "seconds").read_text())
 
 
 def test_log_max_bytes_bounds_a_file_and_keeps_its_end(home, tmp_path):
