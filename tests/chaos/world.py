@@ -151,12 +151,12 @@ def reap_for_ever():
 class Follower:
     """`aimaster run`, `resume` or `attach`, in the background; its output lies in files of the home's neighbour."""
 
-    def __init__(self, world, *arguments, prefix=(), env=None):
+    def __init__(self, world, *arguments, env=None):
         number = len(world.followers)
         self.arguments = list(map(str, arguments))
         self.out, self.err = world.notes / f"follower{number}.out", world.notes / f"follower{number}.err"
         with open(self.out, "wb") as out, open(self.err, "wb") as err:
-            self.process = start([*prefix, AIMASTER, *self.arguments], stdout=out, stderr=err, env=env)
+            self.process = start([*world.prefix, AIMASTER, *self.arguments], stdout=out, stderr=err, env=env)
         world.followers.append(self)
 
     @property
@@ -172,10 +172,10 @@ class Follower:
 
 
 class World:
-    """A home, a folder that the ranks share, a folder for notes; all below `folder`."""
+    """A home, a folder that the ranks share, a folder for notes; all below `folder`. Commands run behind `prefix`."""
 
-    def __init__(self, folder, home=None):
-        self.folder = Path(folder)
+    def __init__(self, folder, home=None, prefix=()):
+        self.folder, self.prefix = Path(folder), list(prefix)
         self.home = Path(home or self.folder / "home")
         self.work, self.notes = self.folder / "work", self.folder / "notes"
         for path in (self.work, self.notes):
@@ -194,6 +194,10 @@ class World:
 
     def query(self, command, job, *flags):
         return json.loads(self.call(command, *flags, "--json", job))
+
+    def query_all(self):
+        """The ids of all jobs."""
+        return self.call("list", "--ids").split()
 
     def directory(self, job):
         return self.home / "jobs" / job
@@ -308,11 +312,12 @@ def seed_and_random():
     return seed, random.Random(seed)
 
 
-def tell(stories):
+def tell(stories, reap=True):
     """Runs the story that the command line names, and prints what it tells, or which promise was broken. Orphans are
     reaped meanwhile."""
     name, *arguments = sys.argv[1:]
-    threading.Thread(target=reap_for_ever, daemon=True).start()
+    if reap:
+        threading.Thread(target=reap_for_ever, daemon=True).start()
     try:
         told = stories[name](*arguments)
     except Violation as violation:
