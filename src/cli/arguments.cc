@@ -65,10 +65,8 @@ class Parser {
     std::optional<std::string> value;
     if (equals != std::string::npos) value = word.substr(equals + 1);
     if (const Option* option = FindOption(command_, name)) return Take(*option, name, std::move(value));
-    if (command_.takes_parameters == TakesParameters::kYes) {
-      if (const Parameter* parameter = FindParameter(name.substr(2))) {
-        return TakeParameter(*parameter, name.substr(2), std::move(value));
-      }
+    if (const Parameter* parameter = FindParameter(name.substr(2)); parameter && Takes(command_, *parameter)) {
+      return TakeParameter(*parameter, name.substr(2), std::move(value));
     }
     return Unknown(name);
   }
@@ -136,11 +134,10 @@ class Parser {
   Status Unknown(const std::string& name) const {
     std::vector<std::string> owned;
     for (const Option& option : command_.options) owned.emplace_back(option.name);
-    if (command_.takes_parameters == TakesParameters::kYes) {
-      for (const Parameter& parameter : ParameterTable()) {
-        owned.push_back("--" + std::string(parameter.name));
-        for (const std::string_view alias : parameter.aliases) owned.push_back("--" + std::string(alias));
-      }
+    for (const Parameter& parameter : ParameterTable()) {
+      if (!Takes(command_, parameter)) continue;
+      owned.push_back("--" + std::string(parameter.name));
+      for (const std::string_view alias : parameter.aliases) owned.push_back("--" + std::string(alias));
     }
     owned.emplace_back(kHelpOption);
     const std::vector<std::string_view> names(owned.begin(), owned.end());

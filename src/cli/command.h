@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "core/error.h"
+#include "core/parameter_table.h"
 #include "core/parameter_words.h"
 
 namespace aimaster::cli {
@@ -47,7 +48,8 @@ class Arguments {
   std::map<std::string_view, std::vector<std::string>> values_;
 };
 
-enum class TakesParameters { kNo, kYes };
+// Of the parameter table. kFaultTolerance: not those that describe the job itself.
+enum class TakesParameters { kNo, kFaultTolerance, kYes };
 
 struct Command {
   std::string_view name;
@@ -63,12 +65,14 @@ struct Command {
   bool operands_end_options = false;  // from the first operand on nothing is an option: `run python train.py --lr 1`
 };
 
+bool Takes(const Command& command, const Parameter& parameter);
+
 // In the order in which people should read them.
 std::span<const Command* const> Commands();
 const Command* FindCommand(std::string_view name);
 
 extern const Command kRunCommand, kAttachCommand, kResumeCommand, kStopCommand, kListCommand, kGetCommand,
-    kRoundsCommand, kRecordsCommand, kExplainCommand, kEventsCommand, kLogsCommand, kParamsCommand, kCompletionCommand,
-    kHelpCommand;
+    kRoundsCommand, kRecordsCommand, kExplainCommand, kReplayCommand, kEventsCommand, kLogsCommand, kParamsCommand,
+    kCompletionCommand, kHelpCommand;
 
 }  // namespace aimaster::cli

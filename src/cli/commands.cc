@@ -7,11 +7,23 @@ namespace aimaster::cli {
 
 std::span<const Command* const> Commands() {
   static constexpr std::array kCommands = {
-      &kRunCommand,  &kAttachCommand, &kResumeCommand,     &kStopCommand,    &kListCommand,
-      &kGetCommand,  &kRoundsCommand, &kRecordsCommand,    &kExplainCommand, &kEventsCommand,
-      &kLogsCommand, &kParamsCommand, &kCompletionCommand, &kHelpCommand,
+      &kRunCommand,    &kAttachCommand, &kResumeCommand,  &kStopCommand,       &kListCommand,
+      &kGetCommand,    &kRoundsCommand, &kRecordsCommand, &kExplainCommand,    &kReplayCommand,
+      &kEventsCommand, &kLogsCommand,   &kParamsCommand,  &kCompletionCommand, &kHelpCommand,
   };
   return kCommands;
+}
+
+bool Takes(const Command& command, const Parameter& parameter) {
+  switch (command.takes_parameters) {
+    case TakesParameters::kNo:
+      return false;
+    case TakesParameters::kFaultTolerance:
+      return IsFaultTolerance(parameter);
+    case TakesParameters::kYes:
+      return true;
+  }
+  return false;
 }
 
 const Command* FindCommand(std::string_view name) {

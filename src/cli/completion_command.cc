@@ -16,8 +16,8 @@ bool TakesJob(const Command& command) { return command.operands.starts_with("JOB
 std::vector<std::string> OptionNames(const Command& command) {
   std::vector<std::string> names;
   for (const Option& option : command.options) names.emplace_back(option.name);
-  if (command.takes_parameters == TakesParameters::kYes) {
-    for (const Parameter& parameter : ParameterTable()) names.push_back("--" + std::string(parameter.name));
+  for (const Parameter& parameter : ParameterTable()) {
+    if (Takes(command, parameter)) names.push_back("--" + std::string(parameter.name));
   }
   names.emplace_back("--help");
   return names;
@@ -94,8 +94,8 @@ std::string FishScript() {
       if (!option.value.empty()) script += " -r";
       script += " -d " + FishQuoted(option.help) + "\n";
     }
-    if (command->takes_parameters == TakesParameters::kYes) {
-      for (const Parameter& parameter : ParameterTable()) {
+    for (const Parameter& parameter : ParameterTable()) {
+      if (Takes(*command, parameter)) {
         script += prefix + "-l " + std::string(parameter.name) + " -r -d " + FishQuoted(parameter.help) + "\n";
       }
     }

@@ -147,6 +147,8 @@ std::string PageSection(const Command& command) {
     page +=
         "And every parameter of [parameters.md](parameters.md): those of the group *Options of `aimaster run`*, the "
         "fault-tolerance parameters, and their older names.\n\n";
+  } else if (command.takes_parameters == TakesParameters::kFaultTolerance) {
+    page += "And every fault-tolerance parameter of [parameters.md](parameters.md), and their older names.\n\n";
   }
   if (!command.examples.empty()) page += "```\n" + std::string(command.examples) + "\n```\n\n";
   return page;
@@ -183,13 +185,13 @@ std::string CommandHelp(const Command& command, const Terminal& terminal) {
           Indented(command.details, kIndent, width);
   if (!command.options.empty()) help += "\n" + Heading(terminal, "Options");
   for (const Option& option : command.options) help += Entry(terminal, Written(option), option.help, 28);
-  if (command.takes_parameters == TakesParameters::kYes) {
-    for (const ParameterGroup group : kGroups) {
-      help += "\n" + Heading(terminal, Title(group));
-      for (const Parameter& parameter : ParameterTable()) {
-        if (parameter.group == group) help += Entry(terminal, Written(parameter), Meaning(parameter), 28);
-      }
+  for (const ParameterGroup group : kGroups) {
+    std::string entries;
+    for (const Parameter& parameter : ParameterTable()) {
+      if (parameter.group != group || !Takes(command, parameter)) continue;
+      entries += Entry(terminal, Written(parameter), Meaning(parameter), 28);
     }
+    if (!entries.empty()) help += "\n" + Heading(terminal, Title(group)) + entries;
   }
   if (!command.examples.empty()) {
     help += "\n" + Heading(terminal, "Examples");

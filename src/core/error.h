@@ -15,6 +15,7 @@ enum class ErrorKind {
   kNotFound,     // what was named does not exist
   kEnvironment,  // disk, network, permissions, missing tools; trying again may help
   kVersion,      // written by a newer version of this program
+  kDiskFull,     // no space or inodes are left; nothing else is wrong
   kFenced,       // another master has taken over: stop at once, act on nothing
 };
 

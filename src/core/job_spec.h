@@ -48,6 +48,9 @@ struct JobSpec {
   uint32_t local_nodes = 1;    // how many nodes this machine pretends to be
   std::vector<std::string>
       devices;  // device ids to share out over the pretend nodes; empty: leave the environment alone
+  std::string listen_address = "127.0.0.1";  // of the job's master; encrypted wherever it is not loopback
+  std::string tls_certificate;               // absolute path of a PEM file; empty: the job makes a pair of its own
+  std::string tls_key;                       // absolute; given when the certificate is
   Wall create_time;
   bool operator==(const JobSpec&) const = default;
 };

@@ -14,6 +14,13 @@ bool Holds(const InstanceState& instance, Rank rank) {
   return rank >= instance.first_rank && Value(rank) - Value(instance.first_rank) < instance.ranks;
 }
 
+// About instances and nodes of this job. One from a damaged journal may not be.
+bool IsAbout(const JobState& job, const Judgement& judgement) {
+  const auto known = [&job](InstanceIndex index) { return Value(index) < job.instances.size(); };
+  return known(judgement.root_instance) && job.nodes.contains(judgement.root_node) &&
+         std::ranges::all_of(judgement.details, known, &FailureDetail::instance);
+}
+
 }  // namespace
 
 void Transition::On(const RankSucceeded& input) {
@@ -71,9 +78,9 @@ void Transition::OpenCollection(const RankFailure& first) {
   ClearFailures();
   AddFailure(first);
   Tell("aimaster.instance.failed", job_.instances[Value(first.instance)].name,
-       RankText(first.rank) + " on " + job_.nodes[first.node].name +
+       RankText(first.rank) + " on " + job_.nodes[job_.instances[Value(first.instance)].node].name +
            (first.exit ? (first.exit->signal ? " was killed by signal " + std::to_string(*first.exit->signal)
-                                             : " ended with exit code " + std::to_string(*first.exit->code))
+                                             : " ended with exit code " + std::to_string(ShellStatus(*first.exit)))
                        : " was lost: " + first.lost_reason));
 
   EndAllStages();  // a round that fails before it is ready
@@ -120,6 +127,7 @@ void Transition::AskForJudgement() {
 
 void Transition::On(const FailureJudged& input) {
   if (job_.phase != Phase::kJudging || input.judgement_number != job_.judgement_number) return;
+  if (!IsAbout(job_, input.judgement)) return;
   Decide(input.judgement);
 }
 

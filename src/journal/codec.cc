@@ -75,6 +75,9 @@ std::string Encode(const RoundState& round) { return ToText(ToJson(round)); }
 std::string Encode(const RestartRecord& record) { return ToText(ToJson(record)); }
 std::string Encode(const Decision& decision) { return ToText(ToJson(decision)); }
 std::string Encode(const JobEvent& event) { return ToText(ToJson(event)); }
+std::string Encode(const RankFailure& failure) { return ToText(ToJson(failure)); }
+std::string Encode(const StateRest& rest) { return ToText(ToJson(rest)); }
+std::string Encode(const StoredState& state) { return ToText(ToJson(state)); }
 
 Result<JobSummary> DecodeJobSummary(std::string_view text) { return FromText<JobSummary>(text); }
 Result<InstanceState> DecodeInstance(std::string_view text) { return FromText<InstanceState>(text); }
@@ -83,5 +86,8 @@ Result<RoundState> DecodeRound(std::string_view text) { return FromText<RoundSta
 Result<RestartRecord> DecodeRecord(std::string_view text) { return FromText<RestartRecord>(text); }
 Result<Decision> DecodeDecision(std::string_view text) { return FromText<Decision>(text); }
 Result<JobEvent> DecodeEvent(std::string_view text) { return FromText<JobEvent>(text); }
+Result<RankFailure> DecodeFailure(std::string_view text) { return FromText<RankFailure>(text); }
+Result<StateRest> DecodeStateRest(std::string_view text) { return FromText<StateRest>(text); }
+Result<StoredState> DecodeStoredState(std::string_view text) { return FromText<StoredState>(text); }
 
 }  // namespace aimaster

@@ -11,6 +11,7 @@
 
 #include "core/error.h"
 #include "engine/engine.h"
+#include "journal/stored_state.h"
 
 namespace aimaster {
 
@@ -45,6 +46,9 @@ std::string Encode(const RoundState& round);
 std::string Encode(const RestartRecord& record);
 std::string Encode(const Decision& decision);
 std::string Encode(const JobEvent& event);
+std::string Encode(const RankFailure& failure);
+std::string Encode(const StateRest& rest);
+std::string Encode(const StoredState& state);
 
 Result<JobSummary> DecodeJobSummary(std::string_view text);
 Result<InstanceState> DecodeInstance(std::string_view text);
@@ -53,5 +57,8 @@ Result<RoundState> DecodeRound(std::string_view text);
 Result<RestartRecord> DecodeRecord(std::string_view text);
 Result<Decision> DecodeDecision(std::string_view text);
 Result<JobEvent> DecodeEvent(std::string_view text);
+Result<RankFailure> DecodeFailure(std::string_view text);
+Result<StateRest> DecodeStateRest(std::string_view text);
+Result<StoredState> DecodeStoredState(std::string_view text);
 
 }  // namespace aimaster

@@ -35,5 +35,8 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   TryRow<RestartRecord>(DecodeRecord, Encode, text);
   TryRow<Decision>(DecodeDecision, Encode, text);
   TryRow<JobEvent>(DecodeEvent, Encode, text);
+  TryRow<RankFailure>(DecodeFailure, Encode, text);
+  TryRow<StateRest>(DecodeStateRest, Encode, text);
+  TryRow<StoredState>(DecodeStoredState, Encode, text);
   return 0;
 }

@@ -63,6 +63,7 @@ RC_GTEST_PROP(CodecProperty, EveryRoundComesBack, ()) { ComesBack<RoundState>(De
 RC_GTEST_PROP(CodecProperty, EveryRecordComesBack, ()) { ComesBack<RestartRecord>(DecodeRecord); }
 RC_GTEST_PROP(CodecProperty, EveryDecisionComesBack, ()) { ComesBack<Decision>(DecodeDecision); }
 RC_GTEST_PROP(CodecProperty, EveryEventComesBack, ()) { ComesBack<JobEvent>(DecodeEvent); }
+RC_GTEST_PROP(CodecProperty, EveryStateComesBack, ()) { ComesBack<StoredState>(DecodeStoredState); }
 
 }  // namespace
 }  // namespace aimaster

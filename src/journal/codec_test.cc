@@ -43,7 +43,8 @@ std::string EverythingWritten() {
   lines += EncodeJobSpec(One<JobSpec>()) + "\n";
   lines += Encode(One<JobSummary>()) + "\n" + Encode(One<InstanceState>()) + "\n" + Encode(One<NodeState>()) + "\n";
   lines += Encode(One<RoundState>()) + "\n" + Encode(One<RestartRecord>()) + "\n" + Encode(One<Decision>()) + "\n";
-  return lines + Encode(One<JobEvent>()) + "\n";
+  lines += Encode(One<JobEvent>()) + "\n" + Encode(One<RankFailure>()) + "\n" + Encode(One<StateRest>()) + "\n";
+  return lines + Encode(One<StoredState>()) + "\n";
 }
 
 std::filesystem::path GoldenFile() {

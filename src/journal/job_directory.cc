@@ -23,7 +23,7 @@ namespace aimaster {
 template <typename Visitor>
 void Fields(Visitor& v, MasterAddress& x) {
   v("host", x.host), v("port", x.port), v("pid", x.pid), v("start_ticks", x.start_ticks), v("epoch", x.epoch);
-  v("boot_id", x.boot_id), v("node", x.node);
+  v("boot_id", x.boot_id), v("node", x.node), v("tls_fingerprint", x.tls_fingerprint);
 }
 
 namespace {

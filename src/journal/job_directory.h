@@ -6,6 +6,7 @@
 //     journal.db       inputs, decisions, records
 //     master.json      where the running master listens
 //     aimaster.log     the master's own log
+//     tls/pair.pem     the master's private key and certificate, where it has made them itself; 0600
 //     supervisor/      the respawner's files
 //     nodes/<node>/<instance>/<attempt>/    see the agent
 #pragma once
@@ -29,8 +30,9 @@ struct MasterAddress {
   int pid = 0;
   uint64_t start_ticks = 0;  // tells the process from a later one with the same pid
   Epoch epoch{};
-  std::string boot_id = {};  // and this from one on another machine, or before a reboot
-  std::string node = {};     // the machine's name, for people
+  std::string boot_id = {};          // and this from one on another machine, or before a reboot
+  std::string node = {};             // the machine's name, for people
+  std::string tls_fingerprint = {};  // of its certificate, see wire/tls.h; empty: it speaks clear text
 };
 
 // The root of all state.
@@ -58,6 +60,7 @@ class JobDirectory {
   std::filesystem::path token() const { return path_ / "token"; }
   std::filesystem::path journal() const { return path_ / "journal.db"; }
   std::filesystem::path log() const { return path_ / "aimaster.log"; }
+  std::filesystem::path tls() const { return path_ / "tls"; }
   std::filesystem::path supervisor() const { return path_ / "supervisor"; }
   std::filesystem::path nodes() const { return path_ / "nodes"; }
   std::filesystem::path attempt(std::string_view node, std::string_view instance, Attempt attempt) const;

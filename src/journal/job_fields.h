@@ -7,6 +7,7 @@
 
 #include "journal/codec.h"
 #include "journal/json_fields.h"
+#include "journal/stored_state.h"
 
 namespace aimaster {
 
@@ -63,6 +64,41 @@ inline std::string_view Name(RestartScope scope) {
   return "unknown";
 }
 
+inline std::string_view Name(Phase phase) {
+  switch (phase) {
+    case Phase::kNew:
+      return "new";
+    case Phase::kAcquiring:
+      return "acquiring";
+    case Phase::kReserving:
+      return "reserving";
+    case Phase::kRunning:
+      return "running";
+    case Phase::kCollecting:
+      return "collecting";
+    case Phase::kJudging:
+      return "judging";
+    case Phase::kStopping:
+      return "stopping";
+    case Phase::kEnded:
+      return "ended";
+  }
+  return "unknown";
+}
+inline std::string_view Name(StopPurpose purpose) {
+  switch (purpose) {
+    case StopPurpose::kRestart:
+      return "restart";
+    case StopPurpose::kRetryStart:
+      return "retry-start";
+    case StopPurpose::kFail:
+      return "fail";
+    case StopPurpose::kUserStop:
+      return "user-stop";
+  }
+  return "unknown";
+}
+
 // Fields() are found by argument-dependent lookup, so they live beside the types.
 #define AIMASTER_FIELDS(Type) \
   template <typename Visitor> \
@@ -95,6 +131,7 @@ AIMASTER_FIELDS(JobSpec) {
   v("environment", x.environment), v("working_directory", x.working_directory), v("log_directory", x.log_directory);
   v("fault_tolerance", x.fault_tolerance), v("notes", x.notes), v("timing", x.timing);
   v("log_max_bytes", x.log_max_bytes), v("local_nodes", x.local_nodes), v("devices", x.devices);
+  v("listen_address", x.listen_address), v("tls_certificate", x.tls_certificate), v("tls_key", x.tls_key);
   v("create_time_ns", x.create_time);
 }
 
@@ -107,8 +144,8 @@ AIMASTER_FIELDS(LineMatch) { v("rule", x.rule), v("line", x.line), v("file", x.f
 
 AIMASTER_FIELDS(RankFailure) {
   v("rank", x.rank), v("instance", x.instance), v("attempt", x.attempt), v("node", x.node), v("exit", x.exit);
-  v("lost_reason", x.lost_reason), v("node_lost", x.node_lost), v("exec_error", x.exec_error),
-      v("stopped_by_us", x.stopped_by_us);
+  v("lost_reason", x.lost_reason), v("node_lost", x.node_lost), v("exec_error", x.exec_error);
+  v("exec_errno", x.exec_errno), v("stopped_by_us", x.stopped_by_us), v("orphaned_ns", x.orphaned);
   v("dump_start_ns", x.dump_start), v("clock_uncertainty_ns", x.clock_uncertainty), v("matches", x.matches);
   v("last_error_line", x.last_error_line), v("error_file_message", x.error_file_message);
   v("error_file_time_ns", x.error_file_time);
@@ -128,7 +165,7 @@ AIMASTER_FIELDS(Judgement) {
 }
 
 AIMASTER_FIELDS(JobSubmitted) { v("spec", x.spec); }
-AIMASTER_FIELDS(MasterStarted) { v("epoch", x.epoch); }
+AIMASTER_FIELDS(MasterStarted) { v("epoch", x.epoch), v("engine_change", x.engine_change); }
 AIMASTER_FIELDS(NodeJoined) { v("node", x.node), v("name", x.name), v("address", x.address); }
 AIMASTER_FIELDS(NodeDenied) { v("reason", x.reason); }
 AIMASTER_FIELDS(NodeLost) { v("node", x.node), v("reason", x.reason); }
@@ -185,6 +222,31 @@ AIMASTER_FIELDS(JobSummary) {
   v("reason_code", x.reason_code), v("reason_message", x.reason_message), v("exit_code", x.exit_code);
   v("submit_time_ns", x.submit_time), v("running_time_ns", x.running_time), v("end_time_ns", x.end_time);
   v("master_port", x.master_port);
+}
+
+AIMASTER_FIELDS(Deadlines) {
+  v("collect", x.collect), v("collect_cap", x.collect_cap), v("start", x.start), v("stop", x.stop);
+}
+
+AIMASTER_FIELDS(StateRest) {
+  v("epoch", x.epoch), v("status", x.status), v("phase", x.phase), v("stop_purpose", x.stop_purpose);
+  v("stop_at_once", x.stop_at_once), v("round", x.round), v("restarts", x.restarts);
+  v("start_retries", x.start_retries), v("reason_code", x.reason_code), v("reason_message", x.reason_message);
+  v("exit_code", x.exit_code), v("submit_time", x.submit_time), v("running_time_ns", x.running_time);
+  v("end_time_ns", x.end_time), v("master_address", x.master_address), v("master_port", x.master_port);
+  v("reservation", x.reservation), v("port_refusals", x.port_refusals), v("collection", x.collection);
+  v("judgement_number", x.judgement_number), v("collecting_from", x.collecting_from);
+  v("dumping_core", x.dumping_core), v("failures_dropped", x.failures_dropped), v("same_error", x.same_error);
+  v("quick_failures", x.quick_failures), v("failed_workers", x.failed_workers);
+  v("pending_stages", x.pending_stages), v("failure_began", x.failure_began), v("stop_began_ns", x.stop_began);
+  v("stop_escalations", x.stop_escalations), v("deadlines_ns", x.deadlines), v("ranks_ended", x.ranks_ended);
+  v("instances", x.instances), v("nodes", x.nodes), v("rounds", x.rounds), v("records", x.records);
+  v("failures", x.failures);
+}
+
+AIMASTER_FIELDS(StoredState) {
+  v("rest", x.rest), v("instances", x.instances), v("nodes", x.nodes), v("rounds", x.rounds);
+  v("records", x.records), v("failures", x.failures);
 }
 
 #undef AIMASTER_FIELDS

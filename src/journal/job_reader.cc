@@ -4,6 +4,8 @@
 
 #include <algorithm>
 
+#include "journal/rows.h"
+
 namespace aimaster {
 namespace {
 
@@ -11,38 +13,6 @@ bool HasBytes(const std::filesystem::path& file) {
   std::error_code error;
   const uintmax_t size = std::filesystem::file_size(file, error);
   return !error && size > 0;
-}
-
-// Calls take(id, body) for each row; stops at the first error.
-template <typename Take>
-Status ForEachRow(Statement& rows, Take take) {
-  while (true) {
-    const Result<bool> row = rows.Step();
-    if (!row) return std::unexpected(row.error());
-    if (!*row) return {};
-    if (const Status taken = take(rows.Integer(0), rows.Text(1)); !taken) {
-      return Fail(taken.error().kind,
-                  "a row of the journal can't be read: " + taken.error().message + " (" + rows.sql() + ")");
-    }
-  }
-}
-
-template <typename Take>
-Status ForEachRow(Database& database, const char* sql, Take take) {
-  Result<Statement> rows = database.Prepare(sql);
-  if (!rows) return std::unexpected(rows.error());
-  return ForEachRow(*rows, take);
-}
-
-// Appends decoded rows to a list.
-template <typename T>
-auto Collect(std::vector<T>& list, Result<T> (*decode)(std::string_view)) {
-  return [&list, decode](int64_t, const std::string& body) -> Status {
-    Result<T> decoded = decode(body);
-    if (!decoded) return std::unexpected(decoded.error());
-    list.push_back(std::move(*decoded));
-    return {};
-  };
 }
 
 }  // namespace

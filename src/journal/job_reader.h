@@ -12,6 +12,7 @@
 #include "journal/codec.h"
 #include "journal/job_directory.h"
 #include "journal/journal.h"
+#include "journal/replay.h"
 #include "journal/sqlite.h"
 
 namespace aimaster {
@@ -41,6 +42,8 @@ class JobReader {
   Result<JobSnapshot> ReadSnapshot();
   Result<std::vector<Decision>> ReadDecisions();
   Result<std::vector<NumberedEvent>> ReadEventsAfter(int64_t number);
+  // The job's history once more; see replay.h.
+  Result<aimaster::Replay> Replay(const ReplayOptions& options) { return ReplayJob(database_, options); }
   // Differs from the last answer whenever something was appended since.
   Result<int64_t> DataVersion();
 

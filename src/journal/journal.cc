@@ -1,10 +1,17 @@
 #include "journal/journal.h"
 
+#include <sys/stat.h>
+
+#include <cerrno>
+#include <cstring>
 #include <map>
 #include <set>
 
 #include "journal/codec.h"
 #include "journal/files.h"
+#include "journal/journal_file.h"
+#include "journal/reserve.h"
+#include "journal/rows.h"
 #include "journal/sqlite.h"
 
 namespace aimaster {
@@ -21,14 +28,25 @@ constexpr const char* kSchema = R"sql(
   CREATE TABLE IF NOT EXISTS node(id INTEGER PRIMARY KEY, body TEXT);
   CREATE TABLE IF NOT EXISTS round(id INTEGER PRIMARY KEY, body TEXT);
   CREATE TABLE IF NOT EXISTS record(id INTEGER PRIMARY KEY, body TEXT);
-  PRAGMA user_version = 1;
+  CREATE TABLE IF NOT EXISTS failure(id INTEGER PRIMARY KEY, body TEXT);
+  CREATE TABLE IF NOT EXISTS state(id INTEGER PRIMARY KEY CHECK (id = 0), input INTEGER, body TEXT);
+  CREATE TABLE IF NOT EXISTS snapshot(input INTEGER PRIMARY KEY, engine INTEGER, body TEXT);
+  CREATE TABLE IF NOT EXISTS master(
+    epoch INTEGER PRIMARY KEY, engine INTEGER, program TEXT, rules TEXT, after INTEGER);
+  PRAGMA user_version = 2;
 )sql";
-static_assert(kJournalVersion == 1, "the schema sets it");
+static_assert(kJournalVersion == 2, "the schema sets it");
 
 constexpr const char* kTakeOver = R"sql(
   INSERT INTO meta VALUES('epoch', 1) ON CONFLICT(key) DO UPDATE SET value = value + 1;
   INSERT OR REPLACE INTO meta VALUES('program', 'aimaster )sql" AIMASTER_VERSION R"sql(');
 )sql";
+
+// Whose end may use the space that was reserved for it.
+bool IsOnTheWayToItsEnd(const JobState& job) {
+  return job.phase == Phase::kEnded || (job.phase == Phase::kStopping && (job.stop_purpose == StopPurpose::kFail ||
+                                                                          job.stop_purpose == StopPurpose::kUserStop));
+}
 
 // Nodes as they were last written, so that a step writes those that it changed. There may be ten thousand.
 class NodeViews {
@@ -59,35 +77,39 @@ class Journal::Writer {
     if (storage == JournalStorage::kByFileSystem) {
       storage = IsOnNetworkFileSystem(path.parent_path()) ? JournalStorage::kRollback : JournalStorage::kWriteAhead;
     }
+    if (const Status there = RefuseLostJournal(path); !there) return std::unexpected(there.error());
     Result<Database> database = Database::Open(path, Database::Mode::kCreate);
     if (!database) return std::unexpected(database.error());
-    auto writer = std::make_unique<Writer>(std::move(*database), std::move(rules));
+    auto writer = std::make_unique<Writer>(std::move(*database), std::move(rules), path);
     if (const Status ready = writer->Prepare(path, storage); !ready) return std::unexpected(ready.error());
     return writer;
   }
 
-  Writer(Database database, std::string rules) : database_(std::move(database)), rules_(std::move(rules)) {}
+  Writer(Database database, std::string rules, const std::filesystem::path& path)
+      : database_(std::move(database)),
+        rules_(std::move(rules)),
+        file_(path),
+        reserve_(path.parent_path() / "reserve") {}
 
   Epoch epoch() const { return epoch_; }
-
-  Result<std::vector<Input>> LoadInputs() {
-    Result<Statement> rows = database_.Prepare("SELECT seq, body FROM input ORDER BY seq");
-    if (!rows) return std::unexpected(rows.error());
-    std::vector<Input> inputs;
-    while (true) {
-      const Result<bool> row = rows->Step();
-      if (!row) return std::unexpected(row.error());
-      if (!*row) return inputs;
-      Result<Input> input = DecodeInput(rows->Text(1));
-      if (!input) {
-        return Fail(input.error().kind, "input " + std::to_string(rows->Integer(0)) +
-                                            " of the journal can't be read: " + input.error().message);
-      }
-      inputs.push_back(std::move(*input));
-    }
-  }
+  const std::string& rules() const { return rules_; }
+  Database& database() { return database_; }
 
   Status Append(const JournalBatch& batch, const JobState& job) {
+    if (const Status ours = file_.CheckUnchanged(); !ours) return ours;
+    Status appended = TryAppend(batch, job);
+    if (!appended && appended.error().kind == ErrorKind::kDiskFull && reserve_.is_held() && IsOnTheWayToItsEnd(job)) {
+      reserve_.GiveBack();
+      appended = TryAppend(batch, job);
+    }
+    if (!appended) return appended;
+    file_.Remember();
+    if (!IsOnTheWayToItsEnd(job)) reserve_.TakeIfThereIsRoom(Reserve::BytesFor(job.instances.size()));
+    return {};
+  }
+
+ private:
+  Status TryAppend(const JournalBatch& batch, const JobState& job) {
     if (const Status begun = database_.Execute("BEGIN IMMEDIATE"); !begun) return begun;
     const std::vector<NodeIndex> nodes = node_views_.ChangedIn(job);
     Status written = WriteAll(batch, job, nodes);
@@ -97,17 +119,18 @@ class Journal::Writer {
       return written;
     }
     next_input_ += static_cast<int64_t>(batch.size());
+    if (IsTimeForSnapshot(next_input_ - 1, job)) last_snapshot_ = next_input_ - 1;  // it was written with the batch
+    has_state_ = true;
     node_views_.Remember(job, nodes);
     return {};
   }
 
- private:
   Status Prepare(const std::filesystem::path& path, JournalStorage storage) {
     const Result<int64_t> version = database_.QueryInteger("PRAGMA user_version");
     if (!version) return std::unexpected(version.error());
     if (*version > kJournalVersion) return NewerVersion(path, *version);
     if (const Status chosen = ChooseStorage(path, storage); !chosen) return chosen;
-    for (const char* sql : {"BEGIN IMMEDIATE", kSchema, kTakeOver, "COMMIT"}) {
+    for (const char* sql : {"BEGIN IMMEDIATE", kSchema, kTakeOver}) {
       if (const Status done = database_.Execute(sql); !done) return done;
     }
     const Result<int64_t> epoch = database_.QueryInteger("SELECT value FROM meta WHERE key = 'epoch'");
@@ -116,7 +139,29 @@ class Journal::Writer {
     if (!last) return std::unexpected(last.error());
     epoch_ = Epoch{static_cast<uint64_t>(*epoch)};
     next_input_ = *last + 1;
-    return PrepareStatements();
+    const Result<int64_t> states = database_.QueryInteger("SELECT count(*) FROM state");
+    if (!states) return std::unexpected(states.error());
+    has_state_ = *states == 1;
+    if (const Status prepared = PrepareStatements(); !prepared) return prepared;
+    if (const Status written = master_.Bind(*epoch)
+                                   .Bind(int64_t{kEngineVersion})
+                                   .Bind(std::string_view("aimaster " AIMASTER_VERSION))
+                                   .Bind(rules_)
+                                   .Bind(*last)
+                                   .Run();
+        !written) {
+      return written;
+    }
+    const Status taken_over = database_.Execute("COMMIT");
+    if (taken_over) file_.Remember();
+    return taken_over;
+  }
+
+  // At the first append of a life, so that what another engine decided is never checked twice; then now and then. None
+  // of a job that is over: nobody will go on from there.
+  bool IsTimeForSnapshot(int64_t last, const JobState& job) const {
+    if (!last_snapshot_) return true;
+    return job.phase != Phase::kEnded && last - *last_snapshot_ >= SnapshotAfter(job.instances.size());
   }
 
   // The file keeps its mode; one that was moved to another file system changes it here.
@@ -142,7 +187,12 @@ class Journal::Writer {
              {&instance_, "INSERT OR REPLACE INTO instance VALUES(?, ?)"},
              {&node_, "INSERT OR REPLACE INTO node VALUES(?, ?)"},
              {&round_, "INSERT OR REPLACE INTO round VALUES(?, ?)"},
-             {&record_, "INSERT OR REPLACE INTO record VALUES(?, ?)"}}) {
+             {&record_, "INSERT OR REPLACE INTO record VALUES(?, ?)"},
+             {&failure_, "INSERT OR REPLACE INTO failure VALUES(?, ?)"},
+             {&state_, "INSERT OR REPLACE INTO state VALUES(0, ?, ?)"},
+             {&snapshot_, "INSERT OR REPLACE INTO snapshot VALUES(?, ?, ?)"},
+             {&old_snapshots_, "DELETE FROM snapshot WHERE input < ?"},
+             {&master_, "INSERT OR REPLACE INTO master VALUES(?, ?, ?, ?, ?)"}}) {
       Result<Statement> prepared = database_.Prepare(sql);
       if (!prepared) return std::unexpected(prepared.error());
       *statement = std::move(*prepared);
@@ -162,13 +212,20 @@ class Journal::Writer {
   Status WriteAll(const JournalBatch& batch, const JobState& job, const std::vector<NodeIndex>& nodes) {
     if (const Status own = CheckEpoch(); !own) return own;
     std::set<InstanceIndex> instances;
-    std::set<size_t> rounds, records;
+    std::set<size_t> rounds, records, failures;
     int64_t seq = next_input_;
     for (const auto& [input, result] : batch) {
       if (const Status written = WriteStep(seq++, input, result); !written) return written;
       instances.insert(result.changed_instances.begin(), result.changed_instances.end());
       rounds.insert(result.changed_rounds.begin(), result.changed_rounds.end());
       records.insert(result.changed_records.begin(), result.changed_records.end());
+      failures.insert(result.changed_failures.begin(), result.changed_failures.end());
+    }
+    if (!has_state_) {  // begun by version 1: from now on the rows tell everything
+      for (uint32_t i = 0; i < job.instances.size(); ++i) instances.insert(InstanceIndex{i});
+      for (size_t i = 0; i < job.rounds.size(); ++i) rounds.insert(i);
+      for (size_t i = 0; i < job.records.size(); ++i) records.insert(i);
+      for (size_t i = 0; i < job.failures.size(); ++i) failures.insert(i);
     }
     if (const Status written = Put(job_, 0, Encode(Summarize(job))); !written) return written;
     for (const InstanceIndex index : instances) {
@@ -186,7 +243,19 @@ class Journal::Writer {
       if (const Status written = Put(record_, static_cast<int64_t>(index), Encode(job.records[index])); !written)
         return written;
     }
-    return {};
+    for (const size_t index : failures) {
+      if (index >= job.failures.size()) continue;  // of a failure that was over before the batch was
+      if (const Status written = Put(failure_, static_cast<int64_t>(index), Encode(job.failures[index])); !written)
+        return written;
+    }
+    return WriteState(seq - 1, job);
+  }
+
+  Status WriteState(int64_t last, const JobState& job) {
+    if (const Status written = state_.Bind(last).Bind(Encode(RestOf(job))).Run(); !written) return written;
+    if (!IsTimeForSnapshot(last, job)) return {};
+    if (const Status old = old_snapshots_.Bind(last).Run(); !old) return old;
+    return snapshot_.Bind(last).Bind(int64_t{kEngineVersion}).Bind(Encode(StoreState(job))).Run();
   }
 
   Status WriteStep(int64_t seq, const Input& input, const StepResult& result) {
@@ -216,9 +285,14 @@ class Journal::Writer {
   Database database_;
   const std::string rules_;
   Epoch epoch_{};
+  JournalFile file_;
+  Reserve reserve_;
   int64_t next_input_ = 1;
+  std::optional<int64_t> last_snapshot_;  // of this life: behind which input
+  bool has_state_ = false;
   NodeViews node_views_;
-  Statement epoch_query_, input_, decision_, event_, job_, instance_, node_, round_, record_;
+  Statement epoch_query_, input_, decision_, event_, job_, instance_, node_, round_, record_, failure_, state_,
+      snapshot_, old_snapshots_, master_;
 };
 
 std::unexpected<Error> NewerVersion(const std::filesystem::path& path, int64_t version) {
@@ -239,7 +313,21 @@ Result<Journal> Journal::OpenOrCreate(const std::filesystem::path& path, std::st
 }
 
 Epoch Journal::epoch() const { return writer_->epoch(); }
-Result<std::vector<Input>> Journal::LoadInputs() { return writer_->LoadInputs(); }
+const std::string& Journal::rules() const { return writer_->rules(); }
+Database& Journal::database() { return writer_->database(); }
+
+Result<std::vector<Input>> Journal::LoadInputs() {
+  const Result<int64_t> last = LastInput(database());
+  if (!last) return std::unexpected(last.error());
+  std::vector<Input> inputs;
+  const Status read = ReadInputs(database(), 0, *last, [&inputs](RecordedInput&& recorded) -> Status {
+    inputs.push_back(std::move(recorded.input));
+    return {};
+  });
+  if (!read) return std::unexpected(read.error());
+  return inputs;
+}
+
 Status Journal::Append(const JournalBatch& batch, const JobState& job) { return writer_->Append(batch, job); }
 
 }  // namespace aimaster

@@ -3,7 +3,10 @@
 //
 //   input(seq, epoch, wall_ns, kind, rules, body)   the whole history: replaying it makes the engine again
 //   decision(seq, input, body)  event(seq, body)    what was concluded, what people were told
-//   job, instance, node, round, record              views of the present, by the same engine
+//   job, instance, node, round, record              views of the present
+//   failure, state(id, input, body)                 with them, all that the engine knew behind that input
+//   snapshot(input, engine, body)                   the same in one piece, of a while ago: where a check begins
+//   master(epoch, engine, program, rules, after)    the lives of masters, and whose engine decided
 //   meta(key, value)                                epoch, version of the program that wrote last
 //
 // A log file of our own was rejected: readers need the views while the writer writes, and SQLite has had twenty years
@@ -19,10 +22,17 @@
 #include "core/error.h"
 #include "core/ids.h"
 #include "engine/engine.h"
+#include "journal/sqlite.h"
 
 namespace aimaster {
 
-inline constexpr int kJournalVersion = 1;  // PRAGMA user_version; a newer one is refused
+// PRAGMA user_version; a newer one is refused. It goes up when an older program would misread what is written. Version
+// 1 had no failure, state, snapshot and master; it is opened, and is of version 2 from then on.
+inline constexpr int kJournalVersion = 2;
+
+// A snapshot after so many inputs: a check at recovery takes the same time as some rounds of the job, and writing
+// snapshots costs less than writing the inputs between them, however large the job.
+constexpr int64_t SnapshotAfter(size_t instances) { return 1000 + 4 * static_cast<int64_t>(instances); }
 
 // How a commit becomes durable.
 enum class JournalStorage {
@@ -40,8 +50,9 @@ std::unexpected<Error> NewerVersion(const std::filesystem::path& path, int64_t v
 // One thread.
 class Journal {
  public:
-  // Creates the file where there is none. Takes the job over: the epoch goes up, durably. `rules` names the failure
-  // rules in force, and is kept with every input. kVersion: a newer program wrote it; it is left as it is.
+  // Creates the file where there is none and the job has had none. Takes the job over: the epoch goes up, durably.
+  // `rules` names the failure rules in force, and is kept with every input. kVersion: a newer program wrote it; it is
+  // left as it is.
   static Result<Journal> OpenOrCreate(const std::filesystem::path& path, std::string rules,
                                       JournalStorage storage = JournalStorage::kByFileSystem);
   ~Journal();
@@ -49,11 +60,19 @@ class Journal {
   Journal& operator=(Journal&&) noexcept;
 
   Epoch epoch() const;
-  // Everything that was appended, in order.
+  const std::string& rules() const;
+  // Everything that was appended, in order. For tests; a master recovers by RecoverJob (recovery.h).
   Result<std::vector<Input>> LoadInputs();
-  // All or nothing, durable when it returns; after an error (a full disk, say) the same batch may be tried again.
-  // kFenced: another master has taken the job over, nothing was written. `job` is the engine's after the batch.
+  // All or nothing, durable when it returns; after an error the same batch may be tried again.
+  //   kFenced: another master has taken the job over, nothing was written.
+  //   kDiskFull: space is missing. A batch by which a job ends, or is on the way to it, may use the space that the job
+  //   has reserved; others wait.
+  //   kEnvironment: anything else; the message says whether the file itself is gone or was tampered with.
+  // `job` is the engine's after the batch.
   Status Append(const JournalBatch& batch, const JobState& job);
+
+  // For RecoverJob.
+  Database& database();
 
  private:
   class Writer;

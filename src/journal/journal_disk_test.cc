@@ -27,8 +27,8 @@ std::string Mount(const std::filesystem::path& where, const char* options) {
 }
 
 // Appends until it fails, makes room, appends again.
-std::string FillAndGoOn(const std::filesystem::path& path, JournalStorage storage, const std::string& expected,
-                        const std::function<void()>& make_room) {
+std::string FillAndGoOn(const std::filesystem::path& path, JournalStorage storage, ErrorKind kind,
+                        const std::string& expected, const std::function<void()>& make_room) {
   Result<Journal> journal = Journal::OpenOrCreate(path, "rules", storage);
   if (!journal) return "open: " + journal.error().message;
   JobState job;
@@ -43,7 +43,7 @@ std::string FillAndGoOn(const std::filesystem::path& path, JournalStorage storag
   }
   if (last) return "it never filled up";
   if (appended == 0) return "nothing could be appended: " + last.error().message;
-  if (last.error().kind != ErrorKind::kEnvironment) return "another kind of error: " + last.error().message;
+  if (last.error().kind != kind) return "another kind of error: " + last.error().message;
   if (last.error().message.find(expected) == std::string::npos ||
       last.error().message.find(path.string()) == std::string::npos) {
     return "not clear: " + last.error().message;
@@ -71,7 +71,7 @@ TEST_P(JournalDiskTest, AFullDiskStopsNothingForGood) {
     if (std::string no = Mount(directory.path(), "size=2m"); !no.empty()) return "skip: " + no;
     const std::filesystem::path ballast = directory / "ballast";
     std::ofstream(ballast) << std::string(1 << 20, 'b');
-    return FillAndGoOn(directory / "journal.db", GetParam(), "full; free some space there",
+    return FillAndGoOn(directory / "journal.db", GetParam(), ErrorKind::kDiskFull, "full; free some space there",
                        [&] { std::filesystem::remove(ballast); });
   });
   if (wrong.starts_with("skip")) GTEST_SKIP() << wrong;
@@ -84,8 +84,8 @@ TEST_P(JournalDiskTest, AQuotaStopsNothingForGood) {
               signal(SIGXFSZ, SIG_IGN);
               const rlimit tight{1 << 20, RLIM_INFINITY}, loose{RLIM_INFINITY, RLIM_INFINITY};
               setrlimit(RLIMIT_FSIZE, &tight);
-              return FillAndGoOn(directory / "journal.db", GetParam(), "check the disk, and the quota on it",
-                                 [&] { setrlimit(RLIMIT_FSIZE, &loose); });
+              return FillAndGoOn(directory / "journal.db", GetParam(), ErrorKind::kEnvironment,
+                                 "check the disk, and the quota on it", [&] { setrlimit(RLIMIT_FSIZE, &loose); });
             }),
             "");
 }

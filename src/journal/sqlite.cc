@@ -10,6 +10,7 @@ namespace aimaster {
 namespace {
 
 constexpr int kBusyTimeoutMs = 5000;
+constexpr int kRowMaxBytes = 512 << 20;  // a snapshot of a hundred thousand instances fits several times
 
 const char* Remedy(int code) {
   switch (code & 0xFF) {  // the rest of the bits are details
@@ -33,6 +34,11 @@ const char* Remedy(int code) {
   }
 }
 
+bool IsFull(int code, int system_error) {
+  return (code & 0xFF) == SQLITE_FULL ||
+         ((code & 0xFF) == SQLITE_IOERR && (system_error == ENOSPC || system_error == EDQUOT));
+}
+
 std::unexpected<Error> FailSqlite(sqlite3* database, const std::string& file) {
   if (database == nullptr) return Fail(ErrorKind::kEnvironment, file + ": out of memory");
   std::string why = sqlite3_errmsg(database);
@@ -42,7 +48,9 @@ std::unexpected<Error> FailSqlite(sqlite3* database, const std::string& file) {
       (kind == SQLITE_IOERR || kind == SQLITE_CANTOPEN) && system_error != 0) {
     why += std::string(" (") + std::strerror(system_error) + ")";
   }
-  return Fail(ErrorKind::kEnvironment, file + ": " + why + Remedy(sqlite3_errcode(database)));
+  const bool full = IsFull(sqlite3_errcode(database), system_error);
+  return Fail(full ? ErrorKind::kDiskFull : ErrorKind::kEnvironment,
+              file + ": " + why + Remedy(full ? SQLITE_FULL : sqlite3_errcode(database)));
 }
 
 std::unexpected<Error> FailSqlite(sqlite3* database) {
@@ -127,6 +135,12 @@ Result<Database> Database::Open(const std::filesystem::path& path, Mode mode) {
   opened.database_.reset(handle);
   if (code != SQLITE_OK) return FailSqlite(handle, path.string());
   sqlite3_busy_timeout(handle, kBusyTimeoutMs);
+  // Whatever the file holds is data: nothing in it is run, and no row makes us allocate without a bound.
+  sqlite3_db_config(handle, SQLITE_DBCONFIG_DEFENSIVE, 1, nullptr);
+  sqlite3_db_config(handle, SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0, nullptr);
+  sqlite3_db_config(handle, SQLITE_DBCONFIG_ENABLE_TRIGGER, 0, nullptr);
+  sqlite3_db_config(handle, SQLITE_DBCONFIG_ENABLE_VIEW, 0, nullptr);
+  sqlite3_limit(handle, SQLITE_LIMIT_LENGTH, kRowMaxBytes);
   return opened;
 }
 

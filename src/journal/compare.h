@@ -1,0 +1,21 @@
+// Compare: what was decided beside what is decided now, in words for people.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "engine/job_state.h"
+#include "journal/stored_state.h"
+
+namespace aimaster {
+
+// "'Restart: restart 1 of at most 3: …'", several joined by "and"; "nothing".
+std::string DescribeDecisions(const std::vector<Decision>& decisions);
+
+// Whether a job goes the same way after either: the same kinds in the same order, whatever the words.
+bool LeadToTheSame(const std::vector<Decision>& a, const std::vector<Decision>& b);
+
+// "status: Running, not Restarting": the first field that differs; which other row, where the rest is the same.
+std::string FirstDifference(const StateRest& recorded, const StateRest& derived);
+
+}  // namespace aimaster
