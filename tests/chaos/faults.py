@@ -6,6 +6,7 @@
 In each of them the same happens: an agent and a master are killed, then a shim. Training has to be complete, with one
 restart, and nothing left.
 """
+import contextlib
 import os
 import re
 import signal
@@ -253,6 +254,35 @@ def stalled_home(folder, seconds, node_lost_timeout):
     return {"lost": lost, "same agents": same, "silence noted": noted}
 
 
+# -- a full disk -------------------------------------------------------------------------------------------------------
+
+
+def fill(path):
+    with open(path, "wb", buffering=0) as file:
+        for size in (1 << 20, 1 << 12, 1):
+            with contextlib.suppress(OSError):
+                while file.write(b"\0" * size):
+                    pass
+
+
+def shim_dies_on_full_disk(folder, seconds):
+    """What follows from a death waits until there is room to write it down; then it happens once."""
+    small = Path(folder) / "small"
+    small.mkdir()
+    subprocess.run(["mount", "-t", "tmpfs", "-o", "size=16m", "tmpfs", small], check=True)
+    world = World(folder, home=small / "home")
+    job = Job(world, steps=60)
+    fill(small / "filler")
+    kill(read(rank_processes()[1].parent))
+    time.sleep(float(seconds))
+    while_full = job.get()["status"]
+    (small / "filler").unlink()
+    job.all_run(restarts=1)
+    job.end(restarts=1)
+    record, = world.query("records", job.job)
+    return {"restarts": 1, "while full": while_full, "message": record["error_message"], "rank": record["rank"]}
+
+
 # -- a master that stands still ----------------------------------------------------------------------------------------
 
 
@@ -271,7 +301,8 @@ def suspended_master(folder, seconds, node_lost_timeout):
     return {"same agents": same, "silence noted": "has been silent" in job.log()}
 
 
-STORIES = (unprivileged, hidepid, small_shared_memory, clock_jumps, slow_home, stalled_home, suspended_master)
+STORIES = (unprivileged, hidepid, small_shared_memory, clock_jumps, slow_home, stalled_home, suspended_master,
+           shim_dies_on_full_disk)
 
 if __name__ == "__main__":
     if sys.argv[1] == init_that_does_not_reap.__name__:

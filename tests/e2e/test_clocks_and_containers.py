@@ -69,3 +69,12 @@ def test_a_home_that_stands_still_for_longer_than_a_node_may_be_silent(tmp_path)
 def test_a_master_that_stood_still_blames_nobody(tmp_path):
     told = tell(tmp_path, "faults.py", "suspended_master", 6, 3)
     assert told == {"same agents": True, "silence noted": False}
+
+
+@pytest.mark.skipif(not AS_ROOT, reason="only root may mount a small disk")
+@needs("mount")
+def test_a_shim_that_dies_while_the_disk_is_full(tmp_path):
+    """Nothing is decided that can't be written down; with room again, it is decided once."""
+    told = tell(tmp_path, "faults.py", "shim_dies_on_full_disk", 3, kinds=["mount"])
+    assert (told["restarts"], told["rank"]) == (1, 1), told
+    assert "shim was killed" in told["message"], told
