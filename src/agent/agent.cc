@@ -11,6 +11,7 @@
 #include "agent/limits.h"
 #include "agent/log.h"
 #include "agent/small_file.h"
+#include "shim/lease_format.h"
 
 namespace aimaster::agent {
 namespace {
@@ -32,6 +33,10 @@ std::string RandomId(uint64_t random) {
   return text;
 }
 
+Duration OrphanTimeout(uint32_t milliseconds) {
+  return milliseconds == 0 ? Duration(kOrphanTimeoutDefault) : Duration(std::chrono::milliseconds(milliseconds));
+}
+
 }  // namespace
 
 std::string NodeDirectory(const AgentOptions& options) { return options.job_directory + "/nodes/" + options.node_name; }
@@ -40,9 +45,11 @@ Agent::Agent(boost::asio::io_context& io, AgentOptions options, AgentFile file)
     : io_(io),
       options_(std::move(options)),
       file_(std::move(file)),
+      lease_(NodeDirectory(options_) + "/" AIMASTER_FILE_LEASE, file_.boot_id, file_.process.pid,
+             OrphanTimeout(file_.orphan_timeout_ms)),
       conversation_(MakeIdentity(), file_.greatest_epoch),
       ports_(io, [this] { return random_(); }),
-      logs_(io,
+      logs_(io, NodeDirectory(options_) + "/reserve",
             [this](AttemptKey key) {
               v1::Report report;
               v1::AttemptId& id = *report.mutable_attempt_ready()->mutable_id();
@@ -50,13 +57,13 @@ Agent::Agent(boost::asio::io_context& io, AgentOptions options, AgentFile file)
               id.set_attempt(key.attempt);
               Report(std::move(report));
             }),
-      attempts_(io, {NodeDirectory(options_), options_.log_root, options_.shim_path, file_.boot_id},
+      attempts_(io, {NodeDirectory(options_), lease_.path(), options_.log_root, options_.shim_path, file_.boot_id},
                 MakeAttemptCallbacks()),
       core_dumps_(io, [this] { return attempts_.LiveRanks(); }),
       link_(io, options_.job_directory, MakeLinkCallbacks()),
       heartbeat_timer_(io),
       first_heartbeats_timer_(io),
-      orphan_timer_(io),
+      lease_timer_(io),
       collection_timer_(io),
       goodbye_timer_(io) {}
 
@@ -87,7 +94,6 @@ MasterLink::Callbacks Agent::MakeLinkCallbacks() {
           .on_message = [this](std::string_view message) { Perform(conversation_.OnMessage(message, WallNow())); },
           .on_close =
               [this](const std::string&) {
-                if (conversation_.is_welcomed()) ArmOrphanTimer();
                 conversation_.OnClose();
                 first_heartbeats_timer_.Cancel();
               }};
@@ -97,7 +103,8 @@ void Agent::Run() {
   SaveFile();
   logs_.SetMaxBytes(file_.log_max_bytes);
   LogInfo("agent of " + options_.node_name + ", process " + std::to_string(file_.process.pid));
-  ArmOrphanTimer();
+  if (const Status opened = lease_.Open(MonotonicNow()); !opened) LogError(opened.error().message);
+  LookAtLease();
   attempts_.AdoptAll();
   link_.Start();
   Beat();
@@ -128,7 +135,6 @@ void Agent::OnWelcome(const v1::JobConfig& job) {
   LogInfo("welcomed by the master of epoch " + std::to_string(file_.greatest_epoch));
   job_ = job;
   link_.OnWelcome();
-  orphan_timer_.Cancel();
   if (ending_ == Ending::kOrphaned) ending_ = Ending::kNone;
   if (file_.orphan_timeout_ms != job.orphan_timeout_ms() || file_.log_max_bytes != job.log_max_bytes()) {
     file_.orphan_timeout_ms = job.orphan_timeout_ms();
@@ -136,13 +142,14 @@ void Agent::OnWelcome(const v1::JobConfig& job) {
     SaveFile();
     logs_.SetMaxBytes(file_.log_max_bytes);
   }
+  RenewLease();
   BeatSoon(kClockFirstHeartbeats);
 }
 
 void Agent::OnRefused(const Refuse& refusal) {
   LogError("refused by the master: " + refusal.reason);
   if (refusal.job_over) {
-    End(Ending::kJobOver, true);
+    End(Ending::kJobOver, {}, true);
   } else {
     Exit(kExitRefused);
   }
@@ -159,15 +166,27 @@ void Agent::BeatSoon(int times) {
   if (times > 1) first_heartbeats_timer_.After(kClockFirstInterval, [this, times] { BeatSoon(times - 1); });
 }
 
-void Agent::ArmOrphanTimer() {
-  const Duration timeout = file_.orphan_timeout_ms == 0 ? Duration(kOrphanTimeoutDefault)
-                                                        : Duration(std::chrono::milliseconds(file_.orphan_timeout_ms));
-  orphan_timer_.After(timeout, [this, timeout] {
-    LogError("no master for " + FormatDuration(timeout) +
-             ": stopping what runs here; a master that comes back to this " + "job finds the exits in " +
+void Agent::LookAtLease() {
+  if (conversation_.is_welcomed()) RenewLease();
+  const Duration orphaned = lease_.Look(MonotonicNow());
+  if (orphaned != Duration::zero() && ending_ == Ending::kNone) {
+    LogError("no master for " + FormatDuration(orphaned) + ", --orphan-timeout is " + FormatDuration(lease_.timeout()) +
+             ": stopping what runs here; a master that comes back to this job finds the exits in " +
              NodeDirectory(options_));
-    End(Ending::kOrphaned, false);
-  });
+    End(Ending::kOrphaned, {.orphaned = orphaned}, false);
+  }
+  lease_timer_.After(lease_.pace(), [this] { LookAtLease(); });
+}
+
+// Shims that can't see it in the file hear it by a signal: what they must not do is to end a job that is led.
+void Agent::RenewLease() {
+  const Status renewed = lease_.Renew(MonotonicNow(), OrphanTimeout(job_.orphan_timeout_ms()));
+  if (!renewed) attempts_.SignalAll(SIGURG);
+  if (!renewed && !std::exchange(told_lease_trouble_, true)) {
+    LogError(renewed.error().message + "; telling the shims by signal instead");
+  } else if (renewed && std::exchange(told_lease_trouble_, false)) {
+    LogInfo("the lease can be written again");
+  }
 }
 
 // ---- orders ----
@@ -191,7 +210,7 @@ void Agent::Obey(const v1::Command& command) {
       break;
     case v1::Command::kShutdown:
       LogInfo("the job has ended");
-      End(Ending::kJobOver, true);
+      End(Ending::kJobOver, {}, true);
       break;
     case v1::Command::BODY_NOT_SET:
       break;
@@ -275,9 +294,9 @@ void Agent::OnEnded(const AttemptLife& attempt) {
 
 // ---- the end ----
 
-void Agent::End(Ending ending, bool at_once) {
+void Agent::End(Ending ending, StopReason reason, bool at_once) {
   ending_ = ending;
-  attempts_.StopAll(at_once);
+  attempts_.StopAll(reason, at_once);
   ExitWhenIdle();
 }
 

@@ -12,6 +12,7 @@
 #include "agent/attempts.h"
 #include "agent/conversation.h"
 #include "agent/core_dump_watch.h"
+#include "agent/lease_keeper.h"
 #include "agent/log_watch.h"
 #include "agent/master_link.h"
 #include "agent/oom_kills.h"
@@ -65,7 +66,8 @@ class Agent {
   void Report(v1::Report report) { Perform(conversation_.Say(std::move(report))); }
   void Beat();
   void BeatSoon(int times);
-  void ArmOrphanTimer();
+  void LookAtLease();
+  void RenewLease();
 
   // Orders.
   void Obey(const v1::Command& command);
@@ -80,7 +82,7 @@ class Agent {
   void OnEnded(const AttemptLife& attempt);
 
   // The end.
-  void End(Ending ending, bool at_once);
+  void End(Ending ending, StopReason reason, bool at_once);
   void ExitWhenIdle();
   void Exit(int code);
 
@@ -90,6 +92,8 @@ class Agent {
   std::mt19937_64 random_{std::random_device{}()};
   PatternMatcher matcher_;
   OomKills oom_kills_;
+  LeaseKeeper lease_;
+  bool told_lease_trouble_ = false;
   v1::JobConfig job_;
   Conversation conversation_;
   PortHolder ports_;
@@ -105,7 +109,7 @@ class Agent {
   int exit_code_ = 0;
   Timer heartbeat_timer_;
   Timer first_heartbeats_timer_;
-  Timer orphan_timer_;
+  Timer lease_timer_;
   Timer collection_timer_;
   Timer goodbye_timer_;
 };

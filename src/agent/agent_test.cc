@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 #include <netinet/in.h>
 #include <signal.h>
+#include <sys/ptrace.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -75,6 +76,9 @@ TEST_F(AgentTest, TheErrorFileIsRead) {
   OrderStart();
   ASSERT_TRUE(Await(kRankExited));
   EXPECT_EQ(Exit().error_file_message(), "ValueError: no");
+  ASSERT_EQ(Exit().matches_size(), 1);
+  EXPECT_EQ(Exit().matches(0).rule(), "UserException");
+  EXPECT_EQ(Exit().matches(0).file(), "rank0.error.json");
   EXPECT_EQ(Exit().error_file_time_ns(), 1'700'000'000'000'000'000);
 }
 
@@ -196,6 +200,22 @@ TEST_F(AgentTest, OnlyUserSignalsArePassedOn) {
   master->Order(command);
   EXPECT_TRUE(AwaitFile(job_directory + "/usr1"));
   EXPECT_FALSE(Has(kRankExited));
+}
+
+TEST_F(AgentTest, ADeafShimIsKilledAndSweptAfter) {
+  Script("setsid sleep $0 & echo up; exec sleep $0");
+  StartBoth();
+  ASSERT_TRUE(master->Until([&] { return !master->hellos.empty(); }));
+  OrderStart();
+  ASSERT_TRUE(Await(kAttemptReady));
+  const pid_t shim = ShimPid();
+  if (::ptrace(PTRACE_SEIZE, shim, 0, 0) != 0) GTEST_SKIP() << "nothing may be traced here";
+  ASSERT_EQ(::ptrace(PTRACE_INTERRUPT, shim, 0, 0), 0);
+  OrderStop(0, true);
+  OrderStop(0, true);
+  ASSERT_TRUE(Await(kAttemptEnded));
+  EXPECT_EQ(End().lost_reason(), "its shim did not react to a stop at once and was killed");
+  EXPECT_TRUE(FindProcesses(word).empty());
 }
 
 // ---- the agent dies ----
@@ -424,7 +444,15 @@ TEST_F(AgentTest, OrphansAreStoppedCleanly) {
   EXPECT_EQ(WaitForAgent(), 0);
   EXPECT_TRUE(FileExists(job_directory + "/terminated"));
   EXPECT_TRUE(FindProcesses(word).empty());
-  EXPECT_TRUE(Directory().ReadRankExit(0)) << "for a master that is resumed";
+  const auto exit = Directory().ReadRankExit(0);
+  ASSERT_TRUE(exit) << "for a master that is resumed";
+  EXPECT_FALSE(exit->stopped_by_us) << "no master wanted it";
+  EXPECT_GE(exit->orphaned_ms, 300);
+  StartMaster(2);
+  StartAgent();
+  ASSERT_TRUE(Await(kAttemptEnded));
+  EXPECT_EQ(Exit().code(), 0);
+  EXPECT_GE(Exit().orphaned_ms(), 300);
 }
 
 TEST_F(AgentTest, ALonelyAgentWithoutAnythingToDoEndsToo) {

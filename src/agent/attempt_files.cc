@@ -169,6 +169,8 @@ std::optional<RankExitFile> ParseRankExit(std::string_view text) {
   if (members.Has("core")) exit.core = members.Bool("core");
   if (members.Has("stopped_by_us")) exit.stopped_by_us = members.Bool("stopped_by_us");
   if (members.Has("exec_error")) exit.exec_error = SafeText(members.Text("exec_error"));
+  if (members.Has("exec_errno")) exit.exec_errno = members.Int<int32_t>("exec_errno");
+  if (members.Has("orphaned_ms")) exit.orphaned_ms = members.Int<int64_t>("orphaned_ms");
   exit.time_ns = members.Int<int64_t>("time_ns");
   if (!members.good() || exit.code.has_value() == exit.signal.has_value()) return std::nullopt;
   return exit;

@@ -66,8 +66,10 @@ struct RankExitFile {
   std::optional<int32_t> signal;
   bool core = false;
   bool stopped_by_us = false;
+  int64_t orphaned_ms = 0;  // stopped since there had been no master for so long
   int64_t time_ns = 0;
   std::string exec_error;  // empty: the program was executed
+  int32_t exec_errno = 0;
 };
 std::optional<RankExitFile> ParseRankExit(std::string_view text);
 

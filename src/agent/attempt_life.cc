@@ -5,6 +5,9 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <limits>
 #include <utility>
 
 #include "agent/clock.h"
@@ -14,6 +17,7 @@
 #include "agent/shim_process.h"
 #include "agent/small_file.h"
 #include "agent/sweep.h"
+#include "detect/rule_table.h"
 #include "shim/launch_format.h"
 
 namespace aimaster::agent {
@@ -25,6 +29,20 @@ constexpr int kEmptyPassesWanted = 2;  // one alone can miss a child whose paren
 Duration NextPoll(Duration delay, Duration waited) {
   if (waited > kPollFastFor) return kPollSlow;
   return std::min<Duration>(delay * 3 / 2, kPollFast);
+}
+
+// What the shim lacked when it ended before it had started anyone; 0: nothing, or nobody knows.
+int WantOf(const std::optional<int>& status) {
+  if (!status || !WIFEXITED(*status)) return 0;
+  switch (WEXITSTATUS(*status)) {
+    case kShimExitSystem:
+      return EAGAIN;
+    case kShimExitCantCreate:
+    case kShimExitInputOutput:
+      return ENOSPC;
+    default:
+      return 0;
+  }
 }
 
 std::string DescribeStatus(int status) {
@@ -40,7 +58,8 @@ AttemptLife::AttemptLife(AttemptOwner& owner, AttemptDirectory directory, Claim 
       claim_(std::move(claim)),
       started_timer_(owner.io()),
       exit_timer_(owner.io()),
-      sweep_timer_(owner.io()) {
+      sweep_timer_(owner.io()),
+      answer_timer_(owner.io()) {
   for (const ClaimedRank& rank : claim_.ranks) ranks_.push_back(RankLife{.rank = rank});
 }
 
@@ -48,17 +67,33 @@ AttemptLife::AttemptLife(AttemptOwner& owner, AttemptDirectory directory, Claim 
 
 void AttemptLife::Start(const std::string& launch) {
   if (const Status prepared = PrepareDirectory(launch); !prepared) {
-    lost_reason_ = prepared.error().message;
-    BeginSweep();
+    LoseStart(prepared.error().message, errno);  // it failed in a system call of this moment
     return;
   }
-  const Result<ProcessIdentity> shim = SpawnShim(owner_.shim_path(), directory_);
-  if (!shim) {
-    lost_reason_ = shim.error().message;
-    BeginSweep();
+  spawn_until_ = MonotonicNow() + kSpawnPatience;
+  Spawn();
+}
+
+// What is used up now may not be in a moment: processes of an earlier round are still dying, say.
+void AttemptLife::Spawn() {
+  if (directory_.HasTombstone()) {
+    OnShimGone();
     return;
   }
-  WatchShim(*shim);
+  const std::expected<ProcessIdentity, int> shim = SpawnShim(owner_.shim_path(), directory_);
+  if (shim) {
+    WatchShim(*shim);
+  } else if (IsWantOfResources(shim.error()) && MonotonicNow() < spawn_until_) {
+    started_timer_.After(kSpawnRetry, [this] { Spawn(); });
+  } else {
+    LoseStart("cannot start " + owner_.shim_path() + ": " + std::strerror(shim.error()), shim.error());
+  }
+}
+
+void AttemptLife::LoseStart(std::string reason, int error) {
+  lost_reason_ = std::move(reason);
+  start_errno_ = IsWantOfResources(error) ? error : 0;
+  BeginSweep();
 }
 
 Status AttemptLife::PrepareDirectory(const std::string& launch) {
@@ -231,6 +266,7 @@ void AttemptLife::SetRankEnd(RankLife& rank, RankEnd end) {
 void AttemptLife::OnShimGone() {
   shim_watch_.reset();
   started_timer_.Cancel();
+  answer_timer_.Cancel();
   if (shim_.pid != 0) shim_status_ = owner_.WaitStatus(shim_.pid);
   if (!started_ && ReadStarted()) NoteStarted();
   if (const auto ended = directory_.ReadEnded()) {
@@ -250,6 +286,7 @@ void AttemptLife::OnShimGone() {
   const bool nothing_started = NothingStarted();
   never_ran_ = nothing_started && was_stopped;
   if (!never_ran_) lost_reason_ = DescribeLoss(nothing_started);
+  if (nothing_started) start_errno_ = WantOf(shim_status_);
   BeginSweep();
 }
 
@@ -263,6 +300,7 @@ bool AttemptLife::NothingStarted() const {
 }
 
 std::string AttemptLife::DescribeLoss(bool nothing_started) const {
+  if (was_deaf_) return "its shim did not react to a stop at once and was killed";
   std::string reason = nothing_started ? "it could not be started, its shim " : "its shim ";
   reason += shim_status_ ? DescribeStatus(*shim_status_) : "is gone without a word";
   const std::string log = ReadSmallFile(directory_.File("shim.log"), kSmallFileMaxBytes).value_or("");
@@ -306,7 +344,7 @@ void AttemptLife::SweepPass() {
   CollectExits();
   for (RankLife& rank : ranks_) {
     if (rank.end || never_ran_ || (rank.process.pid != 0 && IsAlive(rank.process))) continue;
-    SetRankEnd(rank, RankEnd{.rank = rank.rank, .lost_reason = lost_reason_});
+    SetRankEnd(rank, RankEnd{.rank = rank.rank, .lost_reason = lost_reason_, .exec_errno = start_errno_});
   }
   empty_passes_ = found == 0 ? empty_passes_ + 1 : 0;
   if (empty_passes_ == kEmptyPassesWanted) {
@@ -324,7 +362,8 @@ void AttemptLife::Finish(AttemptInput input) {
   started_timer_.Cancel();
   if (input == AttemptInput::kSwept) {
     for (RankLife& rank : ranks_) {
-      if (!rank.end && !never_ran_) SetRankEnd(rank, RankEnd{.rank = rank.rank, .lost_reason = lost_reason_});
+      if (!rank.end && !never_ran_)
+        SetRankEnd(rank, RankEnd{.rank = rank.rank, .lost_reason = lost_reason_, .exec_errno = start_errno_});
     }
     const std::string text = FormatEnded({lost_reason_}, WallNow().since_epoch.count());
     const Status written = WriteSmallFile(directory_.File(AIMASTER_FILE_ENDED), text);
@@ -337,12 +376,44 @@ void AttemptLife::Finish(AttemptInput input) {
 
 // ---- orders ----
 
-void AttemptLife::Stop(bool at_once) {
+void AttemptLife::Stop(StopReason reason, bool at_once) {
   if (has_ended()) return;
   if (const Status buried = directory_.WriteTombstone(claim_.key); !buried)
     LogError(Name() + ": " + buried.error().message);
-  Signal(at_once ? SIGQUIT : SIGTERM);
+  const int64_t orphaned_ms = std::chrono::ceil<std::chrono::milliseconds>(reason.orphaned).count();
+  if (orphaned_ms > 0 && shim_watch_) {
+    shim_watch_->SignalWith(SIGTERM, static_cast<int>(std::min<int64_t>(orphaned_ms, std::numeric_limits<int>::max())));
+  }
+  if (orphaned_ms == 0) Signal(at_once ? SIGQUIT : SIGTERM);
   Signal(SIGCONT);  // a shim that somebody stopped hears nothing
+  ExpectAnswer(at_once ? kShimDeafToStopAtOnce : kShimDeafToStop);
+}
+
+void AttemptLife::ExpectAnswer(Duration patience) {
+  if (std::exchange(expects_answer_, true)) return;
+  answer_timer_.After(patience, [this] {
+    expects_answer_ = false;
+    LookForAnswer();
+  });
+}
+
+// The shim takes its orders from a signalfd. One that stays pending was not taken: the shim is stopped, traced, stuck
+// in the kernel or gone wild, and will not do what it is there for. Its ranks die with it; the sweep sees to the rest.
+void AttemptLife::LookForAnswer() {
+  if (!shim_watch_) return;
+  const auto status = ReadSmallFile("/proc/" + std::to_string(shim_.pid) + "/status", kSmallFileMaxBytes);
+  if (!status || IsPending(*status, SIGQUIT)) {
+    if (status && !std::exchange(was_deaf_, true)) {
+      LogError(Name() + ": its shim, process " + std::to_string(shim_.pid) +
+               ", does not react to a stop at once; killing it");
+    }
+    if (status) Signal(SIGKILL);
+    ExpectAnswer(kShimDeafToStopAtOnce);
+  } else if (IsPending(*status, SIGTERM)) {
+    LogError(Name() + ": its shim, process " + std::to_string(shim_.pid) + ", does not react to a stop");
+    Signal(SIGQUIT);
+    ExpectAnswer(kShimDeafToStopAtOnce);
+  }
 }
 
 void AttemptLife::Signal(int signal) {

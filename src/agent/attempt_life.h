@@ -23,6 +23,11 @@ namespace aimaster::agent {
 
 class AttemptLife;
 
+// Why an attempt is stopped: a master wants it, or there has been no master for so long.
+struct StopReason {
+  Duration orphaned{};
+};
+
 // What an attempt needs of its surroundings, and tells them. Nothing here may destroy the attempt.
 class AttemptOwner {
  public:
@@ -53,7 +58,7 @@ class AttemptLife {
   void Adopt();
 
   // Leaves a tombstone and tells the shim. Repeats are harmless.
-  void Stop(bool at_once);
+  void Stop(StopReason reason, bool at_once);
   void Signal(int signal);
   // Says again all that is known.
   void ReportAll();
@@ -78,6 +83,8 @@ class AttemptLife {
   };
 
   Status PrepareDirectory(const std::string& launch);
+  void Spawn();
+  void LoseStart(std::string reason, int error);
   void WatchShim(const ProcessIdentity& shim);
   void AdoptHolder(pid_t holder);
   void WaitForForeignLock();
@@ -90,6 +97,8 @@ class AttemptLife {
   bool HasUnreportedDead() const;
   void SetRankEnd(RankLife& rank, RankEnd end);
 
+  void ExpectAnswer(Duration patience);
+  void LookForAnswer();
   void OnShimGone();
   std::string DescribeLoss(bool nothing_started) const;
   bool NothingStarted() const;
@@ -113,8 +122,12 @@ class AttemptLife {
   std::optional<int> shim_status_;  // as waitpid says it, where it was our child
   std::optional<Started> started_;
   std::string lost_reason_;
+  int start_errno_ = 0;  // with it: what the system said, when nothing was started for want of something
+  Monotonic spawn_until_;
   bool never_ran_ = false;  // stopped before anything was started: there are no ranks to report
   bool told_foreign_lock_ = false;
+  bool expects_answer_ = false;  // of the shim, to an order to stop
+  bool was_deaf_ = false;        // and was killed for it
   int empty_passes_ = 0;
   Duration started_delay_{};
   Duration exit_delay_{};
@@ -123,6 +136,7 @@ class AttemptLife {
   Timer started_timer_;
   Timer exit_timer_;
   Timer sweep_timer_;
+  Timer answer_timer_;
 };
 
 }  // namespace aimaster::agent

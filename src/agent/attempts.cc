@@ -54,12 +54,14 @@ void SetMarkers(const Claim& claim, std::map<std::string, std::string>& environm
   environment["AIMASTER_ATTEMPT"] = std::to_string(claim.key.attempt);
 }
 
-Launch MakeLaunch(const Claim& claim, const AttemptDirectory& directory, const v1::StartInstance& start,
-                  const v1::JobConfig& job) {
+Launch MakeLaunch(const Claim& claim, const AttemptDirectory& directory, const std::string& lease,
+                  const v1::StartInstance& start, const v1::JobConfig& job) {
   Launch launch{.instance_name = claim.instance_name,
                 .attempt = claim.key.attempt,
                 .stop_grace_ms = job.stop_grace_ms(),
                 .log_directory = claim.log_directory,
+                .lease = lease,
+                .orphan_timeout_ms = job.orphan_timeout_ms(),
                 .working_directory = job.working_directory(),
                 .command = {job.command().begin(), job.command().end()},
                 .ranks = {}};
@@ -162,7 +164,7 @@ void Attempts::Start(const v1::StartInstance& start, const v1::JobConfig& job, u
     claim.log_directory = log_root + "/" + start.instance_name() + "/" + std::to_string(key.attempt);
   }
   for (const v1::RankLaunch& rank : start.ranks()) claim.ranks.push_back({rank.rank(), rank.local()});
-  const std::string launch = FormatLaunch(MakeLaunch(claim, directory, start, job));
+  const std::string launch = FormatLaunch(MakeLaunch(claim, directory, options_.lease, start, job));
   LogInfo("starting " + ToText(key) + " (" + start.instance_name() + "), round " + std::to_string(start.round()));
   AttemptLife& life = Add(directory, std::move(claim));
   life.holds_master_port = start.holds_master_port();
@@ -181,7 +183,7 @@ void Attempts::Stop(const v1::StopInstance& stop) {
   const AttemptKey key = ToKey(stop.id());
   LogInfo("stopping " + ToText(key) + (stop.at_once() ? " at once" : ""));
   if (const auto found = attempts_.find(key); found != attempts_.end()) {
-    found->second->Stop(stop.at_once());
+    found->second->Stop({}, stop.at_once());
     if (found->second->has_ended()) found->second->ReportAll();
     return;
   }
@@ -193,7 +195,7 @@ void Attempts::Stop(const v1::StopInstance& stop) {
   const AttemptDirectory directory = DirectoryOf(name, key);
   if (auto claim = directory.ReadClaim()) {
     Adopt(directory, std::move(*claim));
-    attempts_[key]->Stop(stop.at_once());
+    attempts_[key]->Stop({}, stop.at_once());
     return;
   }
   if (const Status buried = directory.WriteTombstone(key); !buried) {
@@ -204,8 +206,8 @@ void Attempts::Stop(const v1::StopInstance& stop) {
   ReportNeverStarted(key);
 }
 
-void Attempts::StopAll(bool at_once) {
-  for (const auto& [key, life] : attempts_) life->Stop(at_once);
+void Attempts::StopAll(StopReason reason, bool at_once) {
+  for (const auto& [key, life] : attempts_) life->Stop(reason, at_once);
 }
 
 void Attempts::SignalAll(int signal) {

@@ -16,6 +16,7 @@ namespace aimaster::agent {
 
 struct AttemptsOptions {
   std::string node_directory;  // nodes/<node> of the job directory
+  std::string lease;           // the node's lease file
   std::string log_root;        // where output goes when the job does not say; empty: the attempt's directory
   std::string shim_path;
   std::string boot_id;
@@ -39,7 +40,7 @@ class Attempts : public AttemptOwner {
 
   void Start(const v1::StartInstance& start, const v1::JobConfig& job, uint64_t epoch);
   void Stop(const v1::StopInstance& stop);
-  void StopAll(bool at_once);
+  void StopAll(StopReason reason, bool at_once);
   void SignalAll(int signal);
   // True as long as some rank is dead and its exit is not reported.
   bool DrainExits();

@@ -78,7 +78,7 @@ Steps Conversation::OnMessage(std::string_view bytes, Wall now) {
     case v1::ToAgent::kWelcome:
       return OnWelcome(message->welcome());
     case v1::ToAgent::kRefused:
-      return {Refuse{SafeText(message->refused().reason()), message->refused().job_over()}};
+      return OnRefused(message->refused());
     case v1::ToAgent::kAcknowledge:
       // Whom we have not recognised as our master can't take reports off our hands.
       if (is_welcomed()) queue_.Acknowledge(message->acknowledge().sequence());
@@ -117,6 +117,17 @@ Steps Conversation::OnWelcome(const v1::Welcome& welcome) {
   state_ = State::kWelcomed;
   steps.push_back(Welcomed{welcome.job()});
   for (const v1::Report& report : queue_.unacknowledged()) steps.push_back(ToSend(report));
+  return steps;
+}
+
+// A refusal ends ranks. A master that was left behind knows nothing of what its successor has started.
+Steps Conversation::OnRefused(const v1::Refused& refused) {
+  Steps steps;
+  if (!Accept(refused.epoch(), steps)) {
+    return {HangUp{"refused by a master of epoch " + std::to_string(refused.epoch()) + ", older than " +
+                   std::to_string(greatest_epoch_) + ", which counts for nothing"}};
+  }
+  steps.push_back(Refuse{SafeText(refused.reason()), refused.job_over()});
   return steps;
 }
 

@@ -53,7 +53,7 @@ struct Welcomed {
 struct Order {
   v1::Command command;
 };
-struct Refuse {  // the master wants nothing of us, for good
+struct Refuse {  // a master that is not out of date wants nothing of us, for good
   std::string reason;
   bool job_over = false;
 };
@@ -90,6 +90,7 @@ class Conversation {
   // True when the sender is no older than the greatest; adds SaveEpoch when it is newer.
   bool Accept(uint64_t epoch, Steps& steps);
   Steps OnWelcome(const v1::Welcome& welcome);
+  Steps OnRefused(const v1::Refused& refused);
   Steps OnCommand(const v1::Command& command);
 
   AgentIdentity identity_;

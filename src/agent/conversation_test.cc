@@ -31,6 +31,13 @@ std::string CommandOf(uint64_t epoch) {
   return message.SerializeAsString();
 }
 
+std::string RefusalOf(uint64_t epoch) {
+  v1::ToAgent message;
+  message.mutable_refused()->set_epoch(epoch);
+  message.mutable_refused()->set_job_over(true);
+  return message.SerializeAsString();
+}
+
 std::string AcknowledgeOf(uint64_t sequence) {
   v1::ToAgent message;
   message.mutable_acknowledge()->set_sequence(sequence);
@@ -104,6 +111,22 @@ TEST_F(ConversationTest, ACommandFromThePastIsIgnored) {
   Connect(9);
   EXPECT_EQ(Count<Order>(Hear(CommandOf(8))), 0u);
   EXPECT_EQ(Count<Order>(Hear(CommandOf(9))), 1u);
+}
+
+TEST_F(ConversationTest, AMasterThatWasLeftBehindCannotEndTheJob) {
+  Open();
+  const Steps old = Hear(RefusalOf(3));
+  EXPECT_EQ(Count<Refuse>(old), 0u);
+  EXPECT_EQ(Count<HangUp>(old), 1u);
+  EXPECT_EQ(Count<Refuse>(Hear(RefusalOf(4))), 1u);
+}
+
+TEST_F(ConversationTest, ARefusalByANewerMasterIsSavedAndObeyed) {
+  Open();
+  const Steps steps = Hear(RefusalOf(5));
+  ASSERT_EQ(steps.size(), 2u);
+  EXPECT_EQ(std::get<SaveEpoch>(steps[0]).epoch, 5u);
+  EXPECT_TRUE(std::get<Refuse>(steps[1]).job_over);
 }
 
 TEST_F(ConversationTest, CommandsBeforeTheWelcomeAreIgnored) {

@@ -1,13 +1,16 @@
 // The documents that the agent reads and writes.
 #include <gtest/gtest.h>
+#include <stdlib.h>
 #include <unistd.h>
 
 #include "agent/agent_file.h"
 #include "agent/attempt_files.h"
 #include "agent/error_file.h"
 #include "agent/launch_file.h"
+#include "agent/lease_keeper.h"
 #include "agent/limits.h"
 #include "agent/oom_kills.h"
+#include "agent/small_file.h"
 #include "core/failure.h"
 
 namespace aimaster::agent {
@@ -95,6 +98,54 @@ TEST(StatTest, KnowsItself) {
   EXPECT_TRUE(IsAlive({::getpid(), self->start_ticks}));
   EXPECT_FALSE(IsAlive({::getpid(), self->start_ticks + 1}));  // the seat has another holder
   EXPECT_EQ(OpenPidfd({::getpid(), self->start_ticks + 1}), -1);
+}
+
+TEST(StatusTest, APendingSignalIsSeenWhoeverItWasSentTo) {
+  const std::string status =
+      "Name:\tx\nSigQ:\t1/2\nSigPnd:\t0000000000000004\nShdPnd:\t0000000000004000\nSigBlk:\tff\n";
+  EXPECT_TRUE(IsPending(status, 3));
+  EXPECT_TRUE(IsPending(status, 15));
+  EXPECT_FALSE(IsPending(status, 1));
+  EXPECT_FALSE(IsPending("", 3));
+}
+
+TEST(LeaseKeeperTest, ALeaseOutlivesItsAgentAndNotItsBoot) {
+  char folder[] = "/tmp/lease_test.XXXXXX";
+  ASSERT_NE(::mkdtemp(folder), nullptr);
+  const std::string path = std::string(folder) + "/lease";
+  const auto at = [](int64_t seconds) { return Monotonic{std::chrono::seconds(seconds)}; };
+  {
+    LeaseKeeper first(path, "boot", 1, 100s);
+    ASSERT_TRUE(first.Open(at(1000)));
+    ASSERT_TRUE(first.Renew(at(1010), 100s));
+  }
+  const auto expires = [&](const char* boot, int64_t since) {
+    LeaseKeeper keeper(path, boot, 2, 100s);
+    EXPECT_TRUE(keeper.Open(at(since)));
+    for (int64_t second = since; second < since + 200; ++second) {
+      if (keeper.Look(at(second)) != Duration::zero()) return second;
+    }
+    return int64_t{0};
+  };
+  EXPECT_EQ(expires("boot", 1050), 1112) << "time went on without an agent";
+  EXPECT_EQ(expires("boot", 5000), 5007) << "one that comes late gives its master a moment to be heard";
+  EXPECT_EQ(expires("another boot", 2000), 2102);
+  ::unlink(path.c_str());
+  ::rmdir(folder);
+}
+
+TEST(LeaseKeeperTest, WhatCanNotBeWrittenIsSaidAndTriedAgain) {
+  char folder[] = "/tmp/lease_test.XXXXXX";
+  ASSERT_NE(::mkdtemp(folder), nullptr);
+  const std::string directory = std::string(folder) + "/later";
+  LeaseKeeper keeper(directory + "/lease", "boot", 1, 100s);
+  EXPECT_FALSE(keeper.Open(Monotonic{}));
+  EXPECT_FALSE(keeper.Renew(Monotonic{1s}, 100s));
+  ASSERT_TRUE(MakeDirectories(directory));
+  EXPECT_TRUE(keeper.Renew(Monotonic{2s}, 100s));
+  ::unlink((directory + "/lease").c_str());
+  ::rmdir(directory.c_str());
+  ::rmdir(folder);
 }
 
 TEST(LaunchFileTest, IsARowOfStrings) {

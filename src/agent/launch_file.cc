@@ -22,6 +22,10 @@ std::string FormatLaunch(const Launch& launch) {
   Put(bytes, "attempt", launch.attempt);
   Put(bytes, "stop_grace_ms", launch.stop_grace_ms);
   Put(bytes, "log_dir", launch.log_directory);
+  if (!launch.lease.empty()) {
+    Put(bytes, "lease", launch.lease);
+    Put(bytes, "orphan_timeout_ms", launch.orphan_timeout_ms);
+  }
   Put(bytes, "ranks", launch.ranks.size());
   for (const LaunchRank& rank : launch.ranks) {
     Put(bytes, "rank", rank.rank);

@@ -19,6 +19,8 @@ struct Launch {
   uint32_t attempt = 0;
   uint32_t stop_grace_ms = 0;
   std::string log_directory;
+  std::string lease;  // the node's; empty: none
+  uint32_t orphan_timeout_ms = 0;
   std::string working_directory;
   std::vector<std::string> command;
   std::vector<LaunchRank> ranks;

@@ -35,6 +35,7 @@ inline constexpr auto kBackoffFirst = 20ms;
 inline constexpr auto kBackoffMax = 2s;
 inline constexpr auto kAddressPoll = 20ms;           // how soon a new master.json is seen while waiting to dial
 inline constexpr auto kOrphanTimeoutDefault = 600s;  // until a master has told its own
+inline constexpr auto kLeasePaceMax = 1s;            // how often it is renewed and looked at, at least
 inline constexpr size_t kHeartbeatQueueMaxBytes = 256 << 10;  // more unsent than this: heartbeats are dropped
 static_assert(kHeartbeatInterval * 3 < kMasterSilentMax && kBackoffFirst < kBackoffMax);
 
@@ -45,6 +46,15 @@ inline constexpr auto kPollFastFor = 100ms;
 inline constexpr auto kPollSlow = 20ms;
 static_assert(kPollFirst < kPollFast && kPollFast < kPollSlow);
 
+// Starting a shim where processes or memory are used up.
+inline constexpr auto kSpawnPatience = 3s;
+inline constexpr auto kSpawnRetry = 100ms;
+
+// A shim that has not taken an order from the kernel's hands for so long is deaf; then it is told to stop at once, and
+// at last killed. A healthy one takes it within microseconds.
+inline constexpr auto kShimDeafToStop = 15s;
+inline constexpr auto kShimDeafToStopAtOnce = 3s;
+
 // Sweeping after a lost shim.
 inline constexpr auto kSweepFirst = 5ms;
 inline constexpr auto kSweepMax = 500ms;
@@ -54,6 +64,13 @@ inline constexpr auto kForeignLockPoll = 500ms;
 inline constexpr auto kCoreDumpPoll = 100ms;
 inline constexpr auto kCoreDumpWatchFor = 60s;
 inline constexpr auto kEvidenceDrainMax = 2s;  // for exit files of ranks that are already dead
+
+// Room on the disk. The watermark is a fiftieth of the file system, within these.
+inline constexpr uint64_t kDiskWatermarkMin = 1 << 20;
+inline constexpr uint64_t kDiskWatermarkMax = 64 << 20;
+inline constexpr uint64_t kDiskLookFactor = 8;  // watermarks from which on it is looked at often
+inline constexpr int64_t kDiskReserveBytes = 1 << 20;
+inline constexpr uint64_t kScarceLogMaxBytes = 1 << 20;  // of each output file, while the disk is nearly full
 
 // Logs.
 inline constexpr auto kLogTick = 1s;

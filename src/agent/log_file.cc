@@ -59,9 +59,10 @@ uint64_t LogFile::Look() {
   return grown;
 }
 
-bool LogFile::Bound() {
-  if (max_bytes_ == 0 || !writable_ || blocks_bytes_ <= max_bytes_) return false;
-  const uint64_t keep = max_bytes_ / 2;
+bool LogFile::Bound(uint64_t at_most) {
+  const uint64_t max_bytes = max_bytes_ == 0 || at_most == 0 ? max_bytes_ + at_most : std::min(max_bytes_, at_most);
+  if (max_bytes == 0 || !writable_ || blocks_bytes_ <= max_bytes) return false;
+  const uint64_t keep = max_bytes / 2;
   const uint64_t wanted_end = size_ > keep ? (size_ - keep) / kAlignment * kAlignment : 0;
   if (wanted_end <= hole_end_) return false;
   const uint64_t end = std::min(wanted_end, hole_end_ + kPunchStepBytes);

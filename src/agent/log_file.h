@@ -23,7 +23,8 @@ class LogFile {
   // Gives old bytes back when the file holds more than its bound: a hole grows from its start, at most kPunchStepBytes
   // at a time, so that nothing else waits long. True when there is more to give back.
   // Where the file system knows no holes the file is cut to nothing; its writer appends, so it goes on from there.
-  bool Bound();
+  // `at_most`: a bound of the moment besides its own; 0: none.
+  bool Bound(uint64_t at_most = 0);
 
  private:
   bool Open();

@@ -8,11 +8,11 @@
 
 namespace aimaster::agent {
 
-LogWatch::LogWatch(boost::asio::io_context& io, std::function<void(AttemptKey)> on_ready)
-    : on_ready_(std::move(on_ready)), timer_(io) {}
+LogWatch::LogWatch(boost::asio::io_context& io, std::string reserve_path, std::function<void(AttemptKey)> on_ready)
+    : on_ready_(std::move(on_ready)), disk_(std::move(reserve_path)), timer_(io) {}
 
 void LogWatch::Add(const Claim& claim, bool is_ready) {
-  Watched watched{.ranks = {}, .since = MonotonicNow(), .is_ready = is_ready};
+  Watched watched{.directory = claim.log_directory, .ranks = {}, .since = MonotonicNow(), .is_ready = is_ready};
   for (const ClaimedRank& rank : claim.ranks) {
     const std::string base = claim.log_directory + "/rank" + std::to_string(rank.local);
     RankLog log{.local = rank.local, .counts_as_ready = false, .files = {}};
@@ -20,6 +20,7 @@ void LogWatch::Add(const Claim& claim, bool is_ready) {
     log.files.emplace_back(base + ".err", max_bytes_);
     watched.ranks.push_back(std::move(log));
   }
+  disk_.Open();
   const auto [added, is_new] = watched_.insert_or_assign(claim.key, std::move(watched));
   LookAt(claim.key, added->second);
   Schedule();
@@ -47,6 +48,7 @@ void LogWatch::Look() {
   const Monotonic now = MonotonicNow();
   const uint64_t before = activity_.bytes;
   has_more_to_free_ = false;
+  LookAtDisk();
   for (auto entry = watched_.begin(); entry != watched_.end();) {
     const bool has_more = LookAt(entry->first, entry->second);
     has_more_to_free_ = has_more_to_free_ || has_more;
@@ -60,6 +62,11 @@ void LogWatch::Look() {
   Schedule();
 }
 
+// The output of all attempts of a job lies in one place: the job directory, or --log-dir.
+void LogWatch::LookAtDisk() {
+  if (!watched_.empty()) disk_state_ = disk_.Look(watched_.rbegin()->second.directory);
+}
+
 bool LogWatch::LookAt(AttemptKey key, Watched& watched) {
   bool has_more = false;
   bool all_ready = true;
@@ -70,7 +77,7 @@ bool LogWatch::LookAt(AttemptKey key, Watched& watched) {
         activity_.bytes += grown;
         activity_.last_output_wall_ns = std::max(activity_.last_output_wall_ns, file.last_output_wall_ns());
       }
-      has_more = file.Bound() || has_more;
+      has_more = file.Bound(disk_state_ == DiskState::kScarce ? kScarceLogMaxBytes : 0) || has_more;
       rank.counts_as_ready = rank.counts_as_ready || file.has_output();
     }
     all_ready = all_ready && rank.counts_as_ready;
@@ -83,7 +90,7 @@ Duration LogWatch::NextDelay(Monotonic now) const {
   if (has_more_to_free_ || std::ranges::any_of(watched_, [](const auto& entry) { return entry.second.is_ending; })) {
     return Duration::zero();
   }
-  Duration delay = is_growing_fast_ ? Duration(kLogTickFast) : Duration(kLogTick);
+  Duration delay = is_growing_fast_ || disk_state_ != DiskState::kRoomy ? Duration(kLogTickFast) : Duration(kLogTick);
   for (const auto& [key, watched] : watched_) {
     if (watched.is_ready) continue;
     const Duration age = now - watched.since;

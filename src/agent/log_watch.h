@@ -1,16 +1,18 @@
 // LogWatch looks at the output files of all live ranks: how much they print, when they first did, and that none takes
-// more room than it may. It looks often while an attempt is young (people wait for `ready`) and while a file grows fast
-// (its bound must hold), and once per second otherwise.
+// more room than it may, and all together no more than there is. It looks often while an attempt is young (people wait
+// for `ready`) and while a file grows fast (its bound must hold), and once per second otherwise.
 #pragma once
 
 #include <boost/asio/io_context.hpp>
 #include <cstdint>
 #include <functional>
 #include <map>
+#include <string>
 #include <vector>
 
 #include "agent/attempt_files.h"
 #include "agent/conversation.h"
+#include "agent/disk_guard.h"
 #include "agent/log_file.h"
 #include "agent/timer.h"
 #include "core/time.h"
@@ -20,7 +22,7 @@ namespace aimaster::agent {
 class LogWatch {
  public:
   // `on_ready`: each rank of the attempt has printed something, or ended well. Once per attempt.
-  LogWatch(boost::asio::io_context& io, std::function<void(AttemptKey)> on_ready);
+  LogWatch(boost::asio::io_context& io, std::string reserve_path, std::function<void(AttemptKey)> on_ready);
 
   void SetMaxBytes(uint64_t max_bytes) { max_bytes_ = max_bytes; }  // of each file of attempts added from now on
   void Add(const Claim& claim, bool is_ready);
@@ -37,6 +39,7 @@ class LogWatch {
     std::vector<LogFile> files;
   };
   struct Watched {
+    std::string directory;
     std::vector<RankLog> ranks;
     Monotonic since;
     bool is_ready = false;
@@ -44,12 +47,15 @@ class LogWatch {
   };
 
   void Look();
+  void LookAtDisk();
   // True when there is more room to give back.
   bool LookAt(AttemptKey key, Watched& watched);
   Duration NextDelay(Monotonic now) const;
   void Schedule();
 
   std::function<void(AttemptKey)> on_ready_;
+  DiskGuard disk_;
+  DiskState disk_state_ = DiskState::kRoomy;
   uint64_t max_bytes_ = 0;
   std::map<AttemptKey, Watched> watched_;
   LogActivity activity_;

@@ -1,6 +1,7 @@
 #include "agent/process_identity.h"
 
 #include <fcntl.h>
+#include <signal.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -46,6 +47,18 @@ bool IsAlive(const ProcessIdentity& process) {
   return stat && stat->start_ticks == process.start_ticks && !IsDeadState(stat->state);
 }
 
+bool IsPending(std::string_view status, int signal) {
+  for (const std::string_view name : {"\nSigPnd:\t", "\nShdPnd:\t"}) {
+    const size_t found = status.find(name);
+    uint64_t mask = 0;
+    if (found == std::string_view::npos) continue;
+    const char* const start = status.data() + found + name.size();
+    std::from_chars(start, status.data() + status.size(), mask, 16);
+    if ((mask >> (signal - 1) & 1) != 0) return true;
+  }
+  return false;
+}
+
 std::string ReadBootId() {
   auto text = ReadSmallFile("/proc/sys/kernel/random/boot_id", 64).value_or("");
   while (!text.empty() && text.back() == '\n') text.pop_back();
@@ -62,6 +75,16 @@ int OpenPidfd(const ProcessIdentity& process) {
     return -1;
   }
   return fd;
+}
+
+bool SendSignalWith(int pidfd, int signal, int value) {
+  siginfo_t info{};
+  info.si_signo = signal;
+  info.si_code = SI_QUEUE;
+  info.si_pid = ::getpid();
+  info.si_uid = ::getuid();
+  info.si_value.sival_int = value;
+  return ::syscall(SYS_pidfd_send_signal, pidfd, signal, &info, 0) == 0;
 }
 
 bool SendSignal(int pidfd, int signal) { return ::syscall(SYS_pidfd_send_signal, pidfd, signal, nullptr, 0) == 0; }

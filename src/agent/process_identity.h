@@ -32,6 +32,9 @@ std::optional<ProcessStat> ReadStat(pid_t pid);
 inline bool IsDeadState(char state) { return state == 'Z' || state == 'X' || state == 'x'; }
 bool IsAlive(const ProcessIdentity& process);
 
+// Whether a signal was sent to it and has not been taken by it yet. `status`: the text of /proc/<pid>/status.
+bool IsPending(std::string_view status, int signal);
+
 // Of this boot of the machine; never empty.
 std::string ReadBootId();
 
@@ -39,5 +42,7 @@ std::string ReadBootId();
 int OpenPidfd(const ProcessIdentity& process);
 // False when it is gone.
 bool SendSignal(int pidfd, int signal);
+// With a value that goes along (sigqueue).
+bool SendSignalWith(int pidfd, int signal, int value);
 
 }  // namespace aimaster::agent

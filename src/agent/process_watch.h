@@ -20,6 +20,7 @@ class ProcessWatch {
   const ProcessIdentity& identity() const { return identity_; }
   bool IsDead() const;  // asked of the kernel, without waiting for the callback
   bool Signal(int signal) { return SendSignal(descriptor_.native_handle(), signal); }
+  bool SignalWith(int signal, int value) { return SendSignalWith(descriptor_.native_handle(), signal, value); }
 
  private:
   ProcessWatch(boost::asio::io_context& io, const ProcessIdentity& process, int pidfd);

@@ -42,9 +42,8 @@ Tail ReadTail(const std::string& path) {
   return tail;
 }
 
-// The matches of one output file go into the report; returns its last telling line.
-std::string Scan(const Claim& claim, const std::string& file, PatternMatcher& matcher, v1::RankExited& report) {
-  const Tail tail = ReadTail(claim.log_directory + "/" + file);
+// The matches of a text go into the report; returns its last telling line.
+std::string ScanText(const Tail& tail, const std::string& file, PatternMatcher& matcher, v1::RankExited& report) {
   if (tail.bytes.empty()) return {};
   LineScanner scanner(matcher, file);
   scanner.Feed(tail.bytes, tail.offset);
@@ -60,9 +59,13 @@ std::string Scan(const Claim& claim, const std::string& file, PatternMatcher& ma
   return SafeText(scanner.last_error_line());
 }
 
+std::string Scan(const Claim& claim, const std::string& file, PatternMatcher& matcher, v1::RankExited& report) {
+  return ScanText(ReadTail(claim.log_directory + "/" + file), file, matcher, report);
+}
+
 // A rank that we ended by a signal has nothing of its own to say, and there may be many of them at once.
 bool IsOurDoing(const RankExitFile& exit) {
-  return exit.stopped_by_us && (exit.signal == SIGTERM || exit.signal == SIGKILL);
+  return (exit.stopped_by_us || exit.orphaned_ms > 0) && (exit.signal == SIGTERM || exit.signal == SIGKILL);
 }
 
 }  // namespace
@@ -76,12 +79,16 @@ v1::RankExited MakeRankReport(const AttemptDirectory& directory, const Claim& cl
   report.set_local(end.rank.local);
   if (!end.exit) {
     report.set_lost_reason(SafeText(end.lost_reason));
+    report.set_exec_errno(end.exec_errno);
+    if (end.exec_errno != 0) report.set_exec_error(report.lost_reason());
   } else {
     if (end.exit->code) report.set_code(*end.exit->code);
     if (end.exit->signal) report.set_signal(*end.exit->signal);
     report.set_core_dumped(end.exit->core);
     report.set_stopped_by_us(end.exit->stopped_by_us);
     report.set_exec_error(end.exit->exec_error);
+    report.set_exec_errno(end.exit->exec_errno);
+    report.set_orphaned_ms(end.exit->orphaned_ms);
     report.set_exit_time_ns(end.exit->time_ns);
   }
   report.set_out_of_memory(end.out_of_memory);
@@ -91,14 +98,16 @@ v1::RankExited MakeRankReport(const AttemptDirectory& directory, const Claim& cl
   if (end.exit && (end.exit->code == 0 || IsOurDoing(*end.exit))) return report;
 
   const std::string name = "rank" + std::to_string(end.rank.local);
-  const std::string error_line = Scan(claim, name + ".err", matcher, report);
-  const std::string output_line = Scan(claim, name + ".out", matcher, report);
-  report.set_last_error_line(error_line.empty() ? output_line : error_line);
+  // The error file first: it is what the program itself chose to say, and the number of matches is bounded.
   const auto text = ReadSmallFile(directory.File(name + ".error.json"), kErrorFileMaxBytes);
   if (const auto error = text ? ParseErrorFile(*text) : std::nullopt) {
     report.set_error_file_message(error->message);
     report.set_error_file_time_ns(error->time_ns);
+    ScanText({.bytes = error->message + "\n"}, name + ".error.json", matcher, report);
   }
+  const std::string error_line = Scan(claim, name + ".err", matcher, report);
+  const std::string output_line = Scan(claim, name + ".out", matcher, report);
+  report.set_last_error_line(error_line.empty() ? output_line : error_line);
   return report;
 }
 

@@ -18,6 +18,7 @@ struct RankEnd {
   ClaimedRank rank;
   std::optional<RankExitFile> exit;  // none: the shim was lost before it could write one
   std::string lost_reason;           // then this says why
+  int exec_errno = 0;                // and this what the system said, when nothing was started for want of something
   bool out_of_memory = false;
   int64_t dump_start_ns = 0;
 };

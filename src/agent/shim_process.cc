@@ -5,13 +5,11 @@
 #include <spawn.h>
 #include <unistd.h>
 
-#include <cstring>
-
 #include "agent/descriptor_limit.h"
 
 namespace aimaster::agent {
 
-Result<ProcessIdentity> SpawnShim(const std::string& shim_path, const AttemptDirectory& directory) {
+std::expected<ProcessIdentity, int> SpawnShim(const std::string& shim_path, const AttemptDirectory& directory) {
   const std::string log_path = directory.File("shim.log");
   posix_spawn_file_actions_t files;
   ::posix_spawn_file_actions_init(&files);
@@ -42,9 +40,7 @@ Result<ProcessIdentity> SpawnShim(const std::string& shim_path, const AttemptDir
   }
   ::posix_spawnattr_destroy(&attributes);
   ::posix_spawn_file_actions_destroy(&files);
-  if (error != 0) {
-    return Fail(ErrorKind::kEnvironment, "cannot execute " + shim_path + ": " + std::strerror(error));
-  }
+  if (error != 0) return std::unexpected(error);
   // Our child, not yet waited for: its entry exists even if it is dead already.
   const auto stat = ReadStat(pid);
   return ProcessIdentity{pid, stat ? stat->start_ticks : 0};

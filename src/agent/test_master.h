@@ -106,6 +106,7 @@ class TestMaster {
       if (hellos.empty() || hellos.back().agent_id() != message.hello().agent_id()) seen_ = 0;
       hellos.push_back(message.hello());
       if (refuses_as_over) {
+        answer.mutable_refused()->set_epoch(epoch_);
         answer.mutable_refused()->set_reason("the job has ended");
         answer.mutable_refused()->set_job_over(true);
       } else if (welcomes) {

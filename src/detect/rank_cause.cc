@@ -61,6 +61,7 @@ std::array<Telling, 4> StrongestLines(const RankFailure& failure, const RuleTabl
 
 Standing StandingOf(const RankFailure& failure, RuleRole role) {
   if (failure.stopped_by_us) return Standing::kStopped;
+  if (failure.orphaned != Duration::zero()) return Standing::kOwnFault;
   if (failure.exit && IsSuccess(*failure.exit)) return Standing::kSucceeded;
   switch (role) {
     case RuleRole::kRoot:
@@ -76,6 +77,7 @@ Standing StandingOf(const RankFailure& failure, RuleRole role) {
 
 std::string MessageOf(const RankFailure& failure, const LineMatch* line) {
   if (!failure.exec_error.empty()) return failure.exec_error;
+  if (failure.orphaned != Duration::zero()) return DescribeEnding(failure);
   if (!failure.error_file_message.empty()) return failure.error_file_message;
   if (line) return line->line;
   const std::string ending = DescribeEnding(failure);
@@ -98,6 +100,12 @@ std::optional<Wall> TimeOf(const RankFailure& failure) {
 }  // namespace
 
 std::string DescribeEnding(const RankFailure& failure) {
+  if (failure.orphaned != Duration::zero()) {
+    RankFailure ended = failure;
+    ended.orphaned = Duration::zero();
+    return "no master was there for " + FormatDuration(failure.orphaned) +
+           " (--orphan-timeout), so its node stopped it: " + DescribeEnding(ended);
+  }
   if (!failure.exec_error.empty()) return "could not be started: " + failure.exec_error;
   if (!failure.exit) return failure.lost_reason.empty() ? "ended, how is not known" : "lost: " + failure.lost_reason;
   const RankExit& exit = *failure.exit;

@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <cerrno>
 #include <string>
 
 namespace aimaster {
@@ -41,6 +42,34 @@ TEST(RankCauseTest, ASilentDeathIsDescribed) {
             "killed by SIGSEGV (11), core dumped");
   EXPECT_EQ(Cause({.exit = RankExit{.signal = 64}}).message, "killed by signal 64");
   EXPECT_EQ(Cause({.lost_reason = "node-1 does not answer"}).message, "lost: node-1 does not answer");
+}
+
+TEST(RankCauseTest, WhoWasStoppedForWantOfAMasterSaysSoHoweverItEnded) {
+  for (const RankExit& exit : {RankExit{.code = 0}, RankExit{.code = 1}, RankExit{.signal = 15}}) {
+    const RankFailure failure{.exit = exit,
+                              .orphaned = std::chrono::seconds(612),
+                              .matches = {Line("UserException", "ValueError: interrupted")},
+                              .last_error_line = "Terminated",
+                              .error_file_message = "SystemExit"};
+    const RankCause cause = Cause(failure);
+    EXPECT_EQ(CodeOf(failure), "Orphaned");
+    EXPECT_EQ(cause.standing, Standing::kOwnFault);
+    EXPECT_EQ(cause.message.find("no master was there for 10 min 12 s (--orphan-timeout), so its node stopped it: "),
+              0u)
+        << cause.message;
+  }
+}
+
+TEST(RankCauseTest, WantOfResourcesIsNoFaultOfTheCommand) {
+  RankFailure failure{.exit = RankExit{.code = 126}, .exec_error = "cannot create a process: try again"};
+  EXPECT_EQ(CodeOf(failure), "CommandNotExecutable");
+  for (const int error : {EAGAIN, ENOMEM, EMFILE, ENOSPC}) {
+    failure.exec_errno = error;
+    EXPECT_EQ(CodeOf(failure), "NoResources");
+    EXPECT_EQ(Cause(failure).message, "cannot create a process: try again");
+  }
+  failure.exec_errno = EACCES;
+  EXPECT_EQ(CodeOf(failure), "CommandNotExecutable");
 }
 
 TEST(RankCauseTest, WhatItPrintedBeforeDoesNotExplainAKill) {

@@ -277,7 +277,7 @@ Judgement Judge(std::span<const RankFailure> failures, uint32_t ranks_of_job, co
   judgement.severity = rule.severity;
   judgement.node_suspect = rule.node_suspect;
   judgement.address_in_use = rule.code == kAddressInUseCode;
-  judgement.never_started = !failure.exec_error.empty();
+  judgement.never_started = !failure.exec_error.empty() && !IsWantOfResources(failure.exec_errno);
   judgement.reasons = Reasons(root, alike, causes, rules);
   judgement.details = Details(root, alike, causes, rules);
   judgement.failed_ranks = static_cast<uint32_t>(failures.size());

@@ -2,7 +2,9 @@
 #include "detect/root_cause.h"
 
 #include <gtest/gtest.h>
+
 #include <rapidcheck.h>
+#include <cerrno>
 
 #include <algorithm>
 #include <numeric>
@@ -184,6 +186,16 @@ TEST(RootCauseTest, ACommandThatCannotBeExecutedNeverStarted) {
   EXPECT_EQ(judgement.fault, "CommandNotFound");
   EXPECT_EQ(judgement.error_code, 127);
   EXPECT_EQ(judgement.message, "/no/such/train.py: No such file or directory");
+}
+
+TEST(RootCauseTest, AStartThatLackedResourcesMayBeTriedAgain) {
+  RankFailure failure = Exits(0, 126, seconds(1));
+  failure.exec_error = "cannot create a process: Resource temporarily unavailable";
+  failure.exec_errno = EAGAIN;
+  const Judgement judgement = JudgeAll({failure});
+  EXPECT_FALSE(judgement.never_started);
+  EXPECT_EQ(judgement.fault, "NoResources");
+  EXPECT_EQ(judgement.retryable, Retryable::kYes);
 }
 
 TEST(RootCauseTest, AStormOfFailuresStaysSmall) {

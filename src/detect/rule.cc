@@ -18,8 +18,10 @@ constexpr Names<RuleRole, 4> kRoles{{{RuleRole::kRoot, "root"},
                                      {RuleRole::kEither, "either"},
                                      {RuleRole::kConfirmation, "confirmation"}}};
 
-constexpr Names<Ending, 7> kEndings{{{Ending::kCommandNotFound, "command_not_found"},
+constexpr Names<Ending, 9> kEndings{{{Ending::kCommandNotFound, "command_not_found"},
                                      {Ending::kCommandNotExecutable, "command_not_executable"},
+                                     {Ending::kNoResources, "no_resources"},
+                                     {Ending::kOrphaned, "orphaned"},
                                      {Ending::kOutOfMemoryKill, "out_of_memory_kill"},
                                      {Ending::kNodeLost, "node_lost"},
                                      {Ending::kProcessLost, "process_lost"},

@@ -34,9 +34,9 @@ std::optional<RuleRole> ParseRuleRole(std::string_view name);
 enum class Ending {
   kCommandNotFound,
   kCommandNotExecutable,
+  kNoResources,      // the node lacked what a start needs: processes, memory, descriptors, disk
+  kOrphaned,         // stopped, since no master was there for too long
   kOutOfMemoryKill,  // SIGKILL by the kernel for want of memory
-  kNoResources,      // the node had no room to start it: processes, memory, descriptors, disk
-  kOrphaned,         // no master was there for too long
   kNodeLost,
   kProcessLost,  // its shim is gone, its status unknown
   kAnyExitCode,  // any exit code that no other rule names

@@ -1,5 +1,6 @@
 #include "detect/rule_table.h"
 
+#include <cerrno>
 #include <utility>
 
 namespace aimaster {
@@ -8,6 +9,26 @@ namespace {
 std::string Quoted(std::string_view text) { return "'" + std::string(text) + "'"; }
 
 }  // namespace
+
+// The file system is among them: what is full or failing here and now may be neither elsewhere or later.
+bool IsWantOfResources(int error) {
+  switch (error) {
+    case EAGAIN:
+    case ENOMEM:
+    case EMFILE:
+    case ENFILE:
+    case ENOBUFS:
+    case ENOSPC:
+    case EDQUOT:
+    case EROFS:
+    case EIO:
+    case ESTALE:
+    case ETXTBSY:
+      return true;
+    default:
+      return false;
+  }
+}
 
 Result<RuleTable> RuleTable::Make(RuleSet set) {
   RuleTable table;
@@ -60,7 +81,9 @@ std::optional<RuleIndex> RuleTable::Find(std::string_view code) const {
 }
 
 RuleIndex RuleTable::ForEnding(const RankFailure& failure) const {
+  if (failure.orphaned != Duration::zero()) return For(Ending::kOrphaned);
   if (!failure.exec_error.empty()) {
+    if (IsWantOfResources(failure.exec_errno)) return For(Ending::kNoResources);
     const bool not_found = failure.exit && failure.exit->code == 127;
     return For(not_found ? Ending::kCommandNotFound : Ending::kCommandNotExecutable);
   }

@@ -17,6 +17,9 @@ namespace aimaster {
 
 using RuleIndex = uint32_t;  // place in the order of the rules: smaller is stronger
 
+// Whether such an errno says that something was used up or failing, and not that the command is wrong.
+bool IsWantOfResources(int error);
+
 // Immutable once made. Every ending of a process finds a rule in it.
 class RuleTable {
  public:

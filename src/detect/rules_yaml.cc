@@ -115,7 +115,8 @@ void ParseMatch(const YAML::Node& node, Place place, Rule& rule) {
                            [&](const YAML::Node& item) { return Number(item, at("signals"), 1, 64); });
   rule.endings = List<Ending>(node["endings"], at("endings"), [&](const YAML::Node& item) {
     return Choice(item, at("endings"), ParseEnding,
-                  "command_not_found, command_not_executable, out_of_memory_kill, node_lost, process_lost, "
+                  "command_not_found, command_not_executable, no_resources, orphaned, out_of_memory_kill, node_lost, "
+                  "process_lost, "
                   "any_exit_code, any_signal");
   });
   if (node.size() == 0) Refuse(node, place, "is empty: nothing would ever match");

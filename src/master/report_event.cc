@@ -7,6 +7,9 @@
 namespace aimaster {
 namespace {
 
+// A report may say anything; longer than this, nobody has waited.
+constexpr std::chrono::hours kOrphanedMax{24 * 3650};
+
 // At most kErrorTextMaxBytes, cut between characters.
 std::string Bounded(const std::string& text) {
   if (text.size() <= kErrorTextMaxBytes) return text;
@@ -20,16 +23,20 @@ const InstanceState* Find(const JobState& job, const v1::AttemptId& id) {
 }
 
 RankFailure Failure(const v1::RankExited& report, NodeIndex from) {
-  RankFailure failure{.rank = Rank{report.rank()},
-                      .instance = InstanceIndex{report.id().instance()},
-                      .attempt = Attempt{report.id().attempt()},
-                      .node = from,
-                      .lost_reason = Bounded(report.lost_reason()),
-                      .exec_error = Bounded(report.exec_error()),
-                      .stopped_by_us = report.stopped_by_us(),
-                      .clock_uncertainty = Duration{std::max<int64_t>(0, report.clock_uncertainty_ns())},
-                      .last_error_line = Bounded(report.last_error_line()),
-                      .error_file_message = Bounded(report.error_file_message())};
+  RankFailure failure{
+      .rank = Rank{report.rank()},
+      .instance = InstanceIndex{report.id().instance()},
+      .attempt = Attempt{report.id().attempt()},
+      .node = from,
+      .lost_reason = Bounded(report.lost_reason()),
+      .exec_error = Bounded(report.exec_error()),
+      .exec_errno = report.exec_errno(),
+      .stopped_by_us = report.stopped_by_us(),
+      .orphaned = std::clamp<std::chrono::milliseconds>(std::chrono::milliseconds(report.orphaned_ms()),
+                                                        std::chrono::milliseconds::zero(), kOrphanedMax),
+      .clock_uncertainty = Duration{std::max<int64_t>(0, report.clock_uncertainty_ns())},
+      .last_error_line = Bounded(report.last_error_line()),
+      .error_file_message = Bounded(report.error_file_message())};
   const auto corrected = [&](int64_t ns) { return Wall{Duration{ns + report.clock_offset_ns()}}; };
   if (report.how_case() != v1::RankExited::kLostReason) {
     RankExit exit{.core_dumped = report.core_dumped(),
@@ -60,8 +67,8 @@ std::optional<Event> ExitEvent(const v1::RankExited& report, NodeIndex from, con
   const uint32_t first = Value(instance->first_rank);
   if (report.rank() < first || report.rank() >= first + instance->ranks) return std::nullopt;
   const RankFailure failure = Failure(report, from);
-  // A rank that we asked to go and that went in good order has not done its work.
-  if (failure.exit && IsSuccess(*failure.exit) && !failure.stopped_by_us) {
+  // A rank that was asked to go and that went in good order has not done its work.
+  if (failure.exit && IsSuccess(*failure.exit) && !failure.stopped_by_us && failure.orphaned == Duration::zero()) {
     return RankSucceeded{failure.instance, failure.attempt, failure.rank};
   }
   return RankFailed{failure};

@@ -49,6 +49,18 @@ TEST(ReportEventTest, ARankThatWasAskedToGoHasNotSucceeded) {
   EXPECT_TRUE(std::holds_alternative<RankFailed>(*ReportEvent(report, NodeIndex{0}, job.job())));
 }
 
+TEST(ReportEventTest, ARankThatWasStoppedForWantOfAMasterHasFailed) {
+  EngineHarness job(2);
+  job.Run();
+  v1::Report report = Exit(1, 1);
+  report.mutable_rank_exited()->set_code(0);
+  report.mutable_rank_exited()->set_orphaned_ms(2500);
+  const std::optional<Event> event = ReportEvent(report, NodeIndex{0}, job.job());
+  ASSERT_TRUE(std::holds_alternative<RankFailed>(*event));
+  EXPECT_EQ(std::get<RankFailed>(*event).failure.orphaned, std::chrono::milliseconds(2500));
+  EXPECT_FALSE(std::get<RankFailed>(*event).failure.stopped_by_us);
+}
+
 TEST(ReportEventTest, ARankThatWasLostHasNoExit) {
   EngineHarness job(2);
   job.Run();

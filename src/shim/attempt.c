@@ -155,17 +155,34 @@ static void HandleSignals(struct Attempt* attempt) {
   struct signalfd_siginfo signal_info;
   while (read(attempt->signals, &signal_info, sizeof signal_info) == (ssize_t)sizeof signal_info) {
     const int number = (int)signal_info.ssi_signo;
-    if (number == SIGTERM) BeginStop(attempt, kStopTerm);
+    const bool is_orphaned = signal_info.ssi_code == SI_QUEUE && signal_info.ssi_int > 0;
+    if (number == SIGTERM && is_orphaned) BeginOrphanStop(attempt, signal_info.ssi_int);
+    if (number == SIGTERM && !is_orphaned) BeginStop(attempt, kStopTerm);
     if (number == SIGQUIT) BeginStop(attempt, kStopKill);
     if (number == SIGUSR1 || number == SIGUSR2) Forward(attempt, number);
+    if (number == SIGURG) LeaseRenewed(&attempt->lease.watch, NowNs());
   }
 }
 
 static int64_t Earlier(int64_t left, int64_t right) { return left < right ? left : right; }
 
+// Whoever is above us may be gone, or stopped: then nobody but us can end this.
+static int64_t WatchLease(struct Attempt* attempt) {
+  if (attempt->phase != kPhaseRunning || attempt->stop != kStopNone) return INT64_MAX;
+  int64_t due;
+  const int64_t orphaned_ns = LookAtLease(&attempt->lease, &due);
+  if (orphaned_ns == 0) return due;
+  Say("no master for %lld.%lld s, --orphan-timeout is %lld.%lld s, and no agent that sees to it: stopping the ranks",
+      (long long)(orphaned_ns / 1000000000), (long long)(orphaned_ns / 100000000 % 10),
+      (long long)(attempt->lease.timeout_ns / 1000000000), (long long)(attempt->lease.timeout_ns / 100000000 % 10));
+  BeginOrphanStop(attempt, orphaned_ns / MILLISECONDS);
+  return INT64_MAX;
+}
+
 // What is due by the clock; returns when the next thing is.
 static int64_t Tick(struct Attempt* attempt) {
-  int64_t due = StopTick(attempt);
+  int64_t due = WatchLease(attempt);
+  due = Earlier(due, StopTick(attempt));
   const int64_t now = NowNs();
   if (attempt->started_due_ns != 0) {
     if (now >= attempt->started_due_ns) WriteStarted(attempt);

@@ -8,6 +8,7 @@
 #include <stdint.h>
 
 #include "shim/launch.h"
+#include "shim/lease.h"
 #include "shim/rank.h"
 
 #define MILLISECONDS (INT64_C(1000000))
@@ -40,6 +41,9 @@ struct Attempt {
   bool held_signals[2];    // USR1, USR2: arrived before the ranks could mean anything by them
   int64_t retry_exit_ns;   // when exit files that could not be written are tried again; 0: none
   bool told_exit_problem;
+
+  struct LeaseReader lease;
+  int64_t orphaned_ms;  // how long there was no master when we stopped for it; 0: that was not the reason
 
   enum Stop stop;
   enum Phase phase;

@@ -85,7 +85,7 @@ static int Reserve(struct Attempt* attempt) {
 }
 
 static int Prepare(struct Attempt* attempt, const char* path) {
-  const int signals[] = {SIGTERM, SIGQUIT, SIGUSR1, SIGUSR2, SyncSignal()};
+  const int signals[] = {SIGTERM, SIGQUIT, SIGUSR1, SIGUSR2, SIGURG, SyncSignal()};
   EnsureStandardFds();
   CloseOtherFds();
   attempt->signals = CatchSignals(signals, sizeof signals / sizeof *signals);
@@ -123,5 +123,6 @@ enum Begin BeginAttempt(struct Attempt* attempt, const char* path, int* code) {
   if (IsSpent(attempt->directory)) return kBeginOver;
   if ((*code = ReadLaunch(attempt)) != 0 || (*code = Isolate()) != 0 || (*code = Reserve(attempt)) != 0)
     return kBeginOver;
+  OpenLease(&attempt->lease, &attempt->launch);
   return kBeginGo;
 }

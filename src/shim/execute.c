@@ -5,7 +5,7 @@
 #include <string.h>
 #include <unistd.h>
 
-static const char* PathOf(char* const* envp) {
+const char* PathOf(char* const* envp) {
   for (; *envp; ++envp) {
     if (strncmp(*envp, "PATH=", 5) == 0) return *envp + 5;
   }

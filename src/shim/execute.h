@@ -7,6 +7,9 @@
 // Returns only on failure, with the error that tells most.
 int Execute(char* const* argv, char* const* envp);
 
+// The PATH that counts for a program with this environment.
+const char* PathOf(char* const* envp);
+
 // 127 when there is no such command, 126 when there is one that can't be run: what shells have taught everyone.
 int ExecuteExitCode(int error);
 

@@ -37,7 +37,7 @@ static bool ParseNumber(const char* text, uint32_t max, uint32_t* number) {
 static bool IsAbsolutePath(const char* path) { return path && *path == '/' && strlen(path) <= kLaunchMaxPathBytes; }
 
 static const char* ParseHeader(struct Reader* reader, struct Launch* launch) {
-  enum { kInstance = 1, kAttempt = 2, kGrace = 4, kLogDir = 8, kRanks = 16, kAll = 31 };
+  enum { kInstance = 1, kAttempt = 2, kGrace = 4, kLogDir = 8, kRanks = 16, kNeeded = 31, kLease = 32, kOrphan = 64 };
   const char* version = NextString(reader);
   if (!version || strcmp(version, AIMASTER_LAUNCH_VERSION) != 0)
     return "the first string is not " AIMASTER_LAUNCH_VERSION;
@@ -66,13 +66,22 @@ static const char* ParseHeader(struct Reader* reader, struct Launch* launch) {
       if (!ParseNumber(value, kLaunchMaxRanks, &launch->rank_count) || launch->rank_count == 0) {
         return "ranks is no number in range";
       }
+    } else if ((value = ValueOf(string, "lease"))) {
+      key = kLease;
+      launch->lease = value;
+      if (!IsAbsolutePath(value)) return "lease is not an absolute path, or too long";
+    } else if ((value = ValueOf(string, "orphan_timeout_ms"))) {
+      key = kOrphan;
+      if (!ParseNumber(value, LAUNCH_MAX_ORPHAN_TIMEOUT_MS, &launch->orphan_timeout_ms)) {
+        return "orphan_timeout_ms is no number in range";
+      }
     } else if (!strchr(string, '=')) {
       return "a header string is not key=value";
     }
     if (seen & key) return "a header key stands twice";
     seen |= key;
   }
-  return seen == kAll ? NULL : "the header lacks instance, attempt, stop_grace_ms, log_dir or ranks";
+  return (seen & kNeeded) == kNeeded ? NULL : "the header lacks instance, attempt, stop_grace_ms, log_dir or ranks";
 }
 
 static const char* ParseStrings(struct Reader* reader, const char* key, uint32_t min, char*** free_pointer,

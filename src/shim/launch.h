@@ -24,6 +24,8 @@ struct Launch {
   uint32_t attempt;
   uint32_t stop_grace_ms;
   const char* log_dir;
+  const char* lease;           // NULL: none
+  uint32_t orphan_timeout_ms;  // 0: not said
   uint32_t rank_count;
   struct LaunchRank* ranks;
   char** pointers;  // what argv and envp lie in

@@ -51,6 +51,22 @@ std::string ProblemWith(size_t index, const std::string& string) {
   return Problem(Join(strings));
 }
 
+TEST(Launch, MayNameALease) {
+  Strings strings = kGood;
+  strings.insert(strings.begin() + 3, {"lease=/n/lease", "orphan_timeout_ms=4294967295"});
+  std::string bytes = Join(strings);
+  Launch launch;
+  ASSERT_EQ(ParseLaunch(bytes.data(), bytes.size(), &launch), nullptr);
+  EXPECT_STREQ(launch.lease, "/n/lease");
+  EXPECT_EQ(launch.orphan_timeout_ms, 4294967295u);
+  FreeLaunch(&launch);
+  for (const char* bad : {"lease=relative", "lease=", "orphan_timeout_ms=x", "orphan_timeout_ms=4294967296"}) {
+    strings = kGood;
+    strings.insert(strings.begin() + 3, bad);
+    EXPECT_NE(Problem(Join(strings)), "") << bad;
+  }
+}
+
 TEST(Launch, IsReadAsItWasWritten) {
   std::string bytes = Join(kGood);
   Launch launch;

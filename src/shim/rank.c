@@ -2,6 +2,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
@@ -12,6 +13,9 @@
 #include "shim/execute.h"
 #include "shim/files.h"
 #include "shim/process.h"
+
+enum { kForkRetryMs = 50 };
+static const int64_t kForkPatienceNs = INT64_C(3000000000);
 
 static _Noreturn void Fail(int failures, uint32_t index, enum StartStep step, int error) {
   const struct StartFailure failure = {index, step, error};
@@ -45,11 +49,29 @@ static _Noreturn void BecomeRank(uint32_t index, const struct Launch* launch, in
   Fail(failures, index, kStepExec, Execute(spec->argv, spec->envp));
 }
 
+// What is used up now may not be in a moment: peers of an earlier round are still dying, say. All ranks of this shim
+// share the patience, since who waits for the second rank waits for the first one too.
+static pid_t Fork(void) {
+  static int64_t give_up_ns;
+  for (;;) {
+    const pid_t pid = fork();
+    if (pid >= 0 || (errno != EAGAIN && errno != ENOMEM)) return pid;
+    const int saved = errno;
+    const int64_t now = NowNs();
+    if (give_up_ns == 0) give_up_ns = now + kForkPatienceNs;
+    if (now >= give_up_ns) {
+      errno = saved;
+      return -1;
+    }
+    poll(NULL, 0, kForkRetryMs);
+  }
+}
+
 void StartRank(struct Rank* rank, uint32_t index, const struct Launch* launch, int failures, int oom_score) {
   const pid_t shim = getpid();
   rank->rank = launch->ranks[index].rank;
   rank->local = launch->ranks[index].local;
-  const pid_t pid = fork();
+  const pid_t pid = Fork();
   if (pid == 0) BecomeRank(index, launch, failures, oom_score, shim);
   if (pid < 0) {
     static const struct rusage kNoUsage;
@@ -73,8 +95,42 @@ void NoteEnd(struct Rank* rank, int wait_status, const struct rusage* usage) {
   rank->state = kRankEnded;
 }
 
+// Where the program lies that exec did not find although it is there. False when it is nowhere.
+static bool FindProgram(const struct LaunchRank* launch, char* path, size_t capacity) {
+  const char* name = launch->argv[0];
+  if (*name == '/') {
+    snprintf(path, capacity, "%s", name);
+    return access(path, F_OK) == 0;
+  }
+  if (strchr(name, '/')) {
+    snprintf(path, capacity, "%s/%s", launch->cwd, name);
+    return access(path, F_OK) == 0;
+  }
+  for (const char* at = PathOf(launch->envp); *at;) {
+    const size_t length = strcspn(at, ":");
+    const bool is_absolute = length > 0 && *at == '/';
+    if (is_absolute) snprintf(path, capacity, "%.*s/%s", (int)length, at, name);
+    if (is_absolute && access(path, F_OK) == 0) return true;
+    at += length + (at[length] == ':');
+  }
+  return false;
+}
+
+// exec says "no such file" of a program that is there when what it needs to run is not.
+static void PrintMissingInterpreter(struct Text* what, const char* name, const char* path) {
+  char line[256];
+  if (ReadSmallFile(path, line, sizeof line) && strncmp(line, "#!", 2) == 0) {
+    const char* interpreter = line + 2 + strspn(line + 2, " \t");
+    Print(what, "cannot run %.600s: its interpreter %.*s does not exist", name, (int)strcspn(interpreter, " \t\r\n"),
+          interpreter);
+  } else {
+    Print(what, "cannot run %.800s: its loader does not exist (was it built for another system?)", name);
+  }
+}
+
 static void PrintStartFailure(struct Text* text, const struct Rank* rank, const struct LaunchRank* launch,
                               const char* log_dir) {
+  char path[kLaunchMaxPathBytes + 1];
   char bytes[1024];
   struct Text what = TEXT_OVER(bytes);
   const char* reason = strerror(rank->failed_errno);
@@ -91,10 +147,10 @@ static void PrintStartFailure(struct Text* text, const struct Rank* rank, const 
       Print(&what, "cannot enter the working directory %.800s: %s", launch->cwd, reason);
       break;
     case kStepExec:
-      if (rank->failed_errno == ENOENT && !strchr(launch->argv[0], '/')) {
+      if (rank->failed_errno == ENOENT && FindProgram(launch, path, sizeof path)) {
+        PrintMissingInterpreter(&what, launch->argv[0], path);
+      } else if (rank->failed_errno == ENOENT && !strchr(launch->argv[0], '/')) {
         Print(&what, "cannot run %.800s: no such command in PATH", launch->argv[0]);
-      } else if (rank->failed_errno == ENOENT && launch->argv[0][0] == '/' && access(launch->argv[0], F_OK) == 0) {
-        Print(&what, "cannot run %.800s: its interpreter or loader does not exist", launch->argv[0]);
       } else if (rank->failed_errno == ENOEXEC) {
         Print(&what, "cannot run %.800s: %s (a script needs a first line with #!)", launch->argv[0], reason);
       } else {
@@ -124,6 +180,7 @@ void PrintExit(struct Text* text, const struct Rank* rank, const struct LaunchRa
   Print(text, ",\"user_ms\":%lld,\"system_ms\":%lld,\"max_rss_kb\":%ld", Milliseconds(rank->usage.ru_utime),
         Milliseconds(rank->usage.ru_stime), rank->usage.ru_maxrss);
   Print(text, ",\"stopped_by_us\":%s", rank->stopped_by_us ? "true" : "false");
+  if (rank->orphaned_ms != 0) Print(text, ",\"orphaned_ms\":%lld", (long long)rank->orphaned_ms);
   PrintStartFailure(text, rank, launch, log_dir);
   Print(text, "}");
 }

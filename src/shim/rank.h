@@ -22,7 +22,8 @@ struct Rank {
   pid_t pid;  // 0 where there was no process
   uint64_t start_ticks;
   enum RankState state;
-  bool stopped_by_us;
+  bool stopped_by_us;   // on a master's order
+  int64_t orphaned_ms;  // otherwise: stopped since no master was there for so long; 0: it was not
   bool durable;
 
   enum StartStep failed_step;

@@ -130,8 +130,10 @@ void WriteEnded(struct Attempt* attempt) {
   struct Text text = TEXT_OVER(bytes);
   unlinkat(attempt->directory, AIMASTER_FILE_DESCENDANTS, 0);
   unlinkat(attempt->directory, AIMASTER_FILE_UNKILLABLE, 0);
-  Print(&text, "{\"time_ns\":%lld,\"swept\":%llu,\"stop\":\"%s\"}", (long long)WallTimeNs(),
+  Print(&text, "{\"time_ns\":%lld,\"swept\":%llu,\"stop\":\"%s\"", (long long)WallTimeNs(),
         (unsigned long long)attempt->swept, kNames[attempt->stop]);
+  if (attempt->orphaned_ms != 0) Print(&text, ",\"orphaned_ms\":%lld", (long long)attempt->orphaned_ms);
+  Print(&text, "}");
   if (!PutReservedFile(attempt->directory, AIMASTER_FILE_ENDED, &text)) {
     Say("cannot write %s: %s", AIMASTER_FILE_ENDED, strerror(errno));
   }

@@ -107,6 +107,10 @@ void AttemptDirectory::WriteLaunch(const std::vector<RankSpec>& ranks, int stop_
   add("attempt=0");
   add("stop_grace_ms=" + std::to_string(stop_grace_ms));
   add("log_dir=" + path().string());
+  if (!lease.empty()) {
+    add("lease=" + lease.string());
+    add("orphan_timeout_ms=" + std::to_string(orphan_timeout_ms));
+  }
   add("ranks=" + std::to_string(ranks.size()));
   for (size_t local = 0; local < ranks.size(); ++local) {
     const RankSpec& rank = ranks[local];

@@ -64,6 +64,10 @@ class AttemptDirectory {
   std::filesystem::path path() const { return directory_.path(); }
   std::filesystem::path operator/(const std::string& name) const { return directory_.path() / name; }
 
+  // The file to watch, for launch files that are written from now on; empty: none.
+  std::filesystem::path lease;
+  int orphan_timeout_ms = 0;
+
   // Writes the launch file; ranks are numbered 10, 11, … and locals 0, 1, …
   void WriteLaunch(const std::vector<RankSpec>& ranks, int stop_grace_ms = 5000) const;
   void WriteLaunchOf(const std::vector<std::vector<std::string>>& commands, int stop_grace_ms = 5000) const;

@@ -25,7 +25,11 @@ static void SignalRanks(struct Attempt* attempt, int signal_number) {
   for (uint32_t i = 0; i < attempt->rank_count; ++i) {
     struct Rank* rank = &attempt->ranks[i];
     if (rank->state != kRankLive) continue;
-    rank->stopped_by_us = true;
+    if (attempt->orphaned_ms == 0) {
+      rank->stopped_by_us = true;
+    } else if (!rank->stopped_by_us) {
+      rank->orphaned_ms = attempt->orphaned_ms;
+    }
     kill(rank->pid, signal_number);
   }
 }
@@ -69,6 +73,11 @@ void BeginStop(struct Attempt* attempt, enum Stop stop) {
   SignalRanks(attempt, SIGTERM);
   SignalRanks(attempt, SIGCONT);
   attempt->rank_ended = true;  // earlier ranks may have left something
+}
+
+void BeginOrphanStop(struct Attempt* attempt, int64_t orphaned_ms) {
+  if (attempt->stop == kStopNone) attempt->orphaned_ms = orphaned_ms;
+  BeginStop(attempt, kStopTerm);
 }
 
 static void KillPass(struct Attempt* attempt) {

@@ -12,6 +12,9 @@
 // Asks for a stop; a second one can only make it faster.
 void BeginStop(struct Attempt* attempt, enum Stop stop);
 
+// A stop with grace, since no master was there for `orphaned_ms`. One that was ordered before keeps its reason.
+void BeginOrphanStop(struct Attempt* attempt, int64_t orphaned_ms);
+
 // Does what is due. Returns when to come again, INT64_MAX when only a signal can change anything.
 int64_t StopTick(struct Attempt* attempt);
 
