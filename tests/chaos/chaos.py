@@ -25,6 +25,7 @@ LAST_SHIM = 0.8  # of the steps: a rank whose shim is killed later may have ende
 class Chaos:
     def __init__(self, world, random, ranks, seconds, flags=()):
         self.world, self.random, self.ranks = world, random, ranks
+        self.ranks_each = random.choice((1, 1, 2, 4))  # of an instance
         self.steps = int(seconds / STEP_SECONDS)
         self.kills = dict.fromkeys(("master", "agent", "shim", "supervisor"), 0)
         self.pauses = self.resumes = 0
@@ -33,7 +34,8 @@ class Chaos:
         self.restarts_expected = 0
         self.hooks = []  # called in each turn: the disk, the link
         self.calm = False  # no shim is killed now
-        self.follower = world.follow("run", "--workers", ranks, "--local-nodes", 3, "--stop-grace", 1,
+        self.follower = world.follow("run", "--workers", ranks // self.ranks_each, "--nproc-per-node",
+                                     self.ranks_each, "--local-nodes", 3, "--stop-grace", 1,
                                      "--enable-job-restart=True", "--fault-tolerant-policy=OnFailure",
                                      "--max-num-of-job-restart", 1000, "--max-num-of-same-error", 1000, *flags, "--",
                                      *RANK, world.work, self.steps, STEP_SECONDS)
@@ -162,14 +164,14 @@ class Chaos:
         check(blamed == [instance for instance, _ in self.shot], f"blamed {blamed}, killed the shims of {self.shot}")
         last = check_training(self.world.work, self.ranks, self.steps)
         check(set(last) == {len(self.shot)}, f"the ranks' last attempts are {last} after {len(self.shot)} restarts")
-        check_output(self.world.directory(self.job), self.ranks, self.world.work, complete)
+        check_output(self.world.directory(self.job), self.ranks, self.ranks_each, self.world.work, complete)
         if self.resumes == 0 and complete:
             said = [line for line in self.first_follower.out.read_text().splitlines() if line.startswith("step ")]
             check(said and said[-1] == f"step {self.steps - 1}" and len(said) >= self.steps - len(self.shot),
                   f"run has shown {len(said)} of {self.steps} steps of rank 0")
         left = self.world.everything_gone()
         check(not left, f"left behind: {left}")
-        return {**self.counts(), "restarts": state["restarts"], "epochs": state["epoch"],
+        return {**self.counts(), "ranks of an instance": self.ranks_each, "restarts": state["restarts"], "epochs": state["epoch"],
                 "seconds": round(self.seconds, 1), "status": state["status"]}
 
 

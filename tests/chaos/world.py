@@ -292,11 +292,12 @@ def check_training(work, ranks, steps):
     return last
 
 
-def check_output(directory, ranks, work, complete=True):
+def check_output(directory, ranks, ranks_each, work, complete=True):
     """What lies in the rank's own output files is what the rank said, in every life."""
     for rank in range(ranks):
         for attempt, life in lives_of_rank(work, rank):
-            found = list(directory.glob(f"nodes/*/*-worker-{rank}/{attempt}/rank0.out"))
+            instance, local = divmod(rank, ranks_each)
+            found = list(directory.glob(f"nodes/*/*-worker-{instance}/{attempt}/rank{local}.out"))
             check(len(found) == 1, f"rank {rank} attempt {attempt} has {len(found)} output files")
             said = [int(line[5:]) for line in found[0].read_text().splitlines() if line.startswith("step ")]
             # Killed between the line in the log and the word on standard output, it said one step less.
