@@ -17,6 +17,7 @@
 #include "journal/codec.h"
 #include "journal/files.h"
 #include "journal/json_fields.h"
+#include "journal/plausible.h"
 
 namespace aimaster {
 
@@ -152,6 +153,9 @@ Result<JobSpec> JobDirectory::ReadSpec() const {
   if (!text) return std::unexpected(text.error());
   Result<JobSpec> decoded = DecodeJobSpec(*text);
   if (!decoded) return Fail(decoded.error().kind, spec().string() + ": " + decoded.error().message);
+  if (const Status plausible = CheckPlausible(*decoded); !plausible) {
+    return Fail(plausible.error().kind, spec().string() + ": " + plausible.error().message);
+  }
   if (decoded->id == JobId()) return Fail(ErrorKind::kEnvironment, spec().string() + ": it names no job");
   return decoded;
 }

@@ -13,8 +13,9 @@ namespace aimaster {
 
 class TemporaryDirectory {
  public:
-  TemporaryDirectory() {
-    std::string pattern = (std::filesystem::temp_directory_path() / "aimaster-test-XXXXXX").string();
+  // In /dev/shm, say, where a test writes more than a disk can sync.
+  explicit TemporaryDirectory(const std::filesystem::path& parent = std::filesystem::temp_directory_path()) {
+    std::string pattern = (parent / "aimaster-test-XXXXXX").string();
     path_ = mkdtemp(pattern.data());
   }
   ~TemporaryDirectory() {
