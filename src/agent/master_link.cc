@@ -7,6 +7,7 @@
 
 #include "agent/log.h"
 #include "agent/small_file.h"
+#include "wire/stream.h"
 
 namespace aimaster::agent {
 namespace {
@@ -16,6 +17,7 @@ using nlohmann::json;
 struct Address {
   std::string host;
   uint16_t port = 0;
+  std::string tls_fingerprint;  // empty: it speaks clear text
 };
 
 std::optional<Address> ReadAddress(const std::string& job_directory) {
@@ -26,7 +28,9 @@ std::optional<Address> ReadAddress(const std::string& job_directory) {
       !object["port"].is_number_unsigned() || object["port"].get<uint64_t>() > 65535) {
     return std::nullopt;
   }
-  return Address{object["host"].get<std::string>(), object["port"].get<uint16_t>()};
+  const json fingerprint = object.value("tls_fingerprint", json(""));
+  if (!fingerprint.is_string()) return std::nullopt;
+  return Address{object["host"].get<std::string>(), object["port"].get<uint16_t>(), fingerprint.get<std::string>()};
 }
 
 std::string ReadToken(const std::string& job_directory) {
@@ -34,9 +38,6 @@ std::string ReadToken(const std::string& job_directory) {
   while (!token.empty() && (token.back() == '\n' || token.back() == ' ')) token.pop_back();
   return token;
 }
-
-// Over loopback both ends read the same clock.
-bool IsLoopback(const std::string& host) { return host.starts_with("127.") || host == "::1" || host == "localhost"; }
 
 }  // namespace
 
@@ -60,8 +61,9 @@ void MasterLink::Dial() {
     return;
   }
   client_ = std::make_unique<WebSocketClient>(
-      io_, WebSocketTarget{address->host, address->port, "/agent", token},
+      io_, WebSocketTarget{address->host, address->port, "/agent", token, address->tls_fingerprint},
       WebSocketClient::Callbacks{
+          // Over loopback both ends read the same clock.
           .on_open = [this, same_machine = IsLoopback(address->host)] { OnOpen(same_machine); },
           .on_message = [this](std::string_view message) { OnMessage(message); },
           .on_close = [this](const std::string& reason) { OnClose(reason); },

@@ -7,6 +7,7 @@
 #include "cli/text.h"
 #include "core/parameter_parser.h"
 #include "core/quote.h"
+#include "wire/stream.h"
 
 namespace aimaster::cli {
 namespace {
@@ -50,6 +51,28 @@ Result<std::vector<GivenParameter>> GivenParameters(const Arguments& arguments) 
   }
   all.insert(all.end(), arguments.parameters.begin(), arguments.parameters.end());
   return all;
+}
+
+Status ApplyListening(const Arguments& arguments, const fs::path& directory, JobSpec& spec) {
+  if (arguments.Has("--listen")) {
+    spec.listen_address = arguments.Text("--listen");
+    if (!Endpoints(spec.listen_address, 0, /*encrypted=*/true)) {
+      return Fail(ErrorKind::kUsage, "--listen: " + Quoted(spec.listen_address) +
+                                         " is not an IP address; give one of this machine's, or 0.0.0.0");
+    }
+  }
+  const std::pair<const char*, std::string*> files[] = {{"--tls-cert", &spec.tls_certificate},
+                                                        {"--tls-key", &spec.tls_key}};
+  for (const auto& [option, path] : files) {
+    if (!arguments.Has(option)) continue;
+    if (arguments.Text(option).empty())
+      return Fail(ErrorKind::kUsage, std::string(option) + " is empty; it takes a file");
+    *path = AbsolutePath(arguments.Text(option), directory);
+  }
+  if (spec.tls_certificate.empty() != spec.tls_key.empty()) {
+    return Fail(ErrorKind::kUsage, "--tls-cert and --tls-key belong together: give both, or neither");
+  }
+  return {};
 }
 
 void NoteSharedDevices(JobSpec& spec) {
@@ -96,6 +119,10 @@ Result<JobSpec> BuildJob(const Arguments& arguments, const Surroundings& surroun
   if (arguments.Has("--log-dir")) {
     if (arguments.Text("--log-dir").empty()) return Fail(ErrorKind::kUsage, "--log-dir is empty; it takes a directory");
     spec.log_directory = AbsolutePath(arguments.Text("--log-dir"), surroundings.working_directory);
+  }
+
+  if (Status listening = ApplyListening(arguments, surroundings.working_directory, spec); !listening) {
+    return std::unexpected(listening.error());
   }
 
   const Result<std::vector<GivenParameter>> given = GivenParameters(arguments);

@@ -26,7 +26,11 @@ Result<std::string> CallMaster(const std::filesystem::path& job_directory, const
   if (!address) return std::unexpected(address.error());
   const Result<std::string> token = directory->ReadToken();
   if (!token) return std::unexpected(token.error());
-  const HttpCallOptions options{.host = address->host, .port = address->port, .token = *token, .timeout = kCallMax};
+  const HttpCallOptions options{.host = address->host,
+                                .port = address->port,
+                                .token = *token,
+                                .fingerprint = address->tls_fingerprint,
+                                .timeout = kCallMax};
   return HttpCall(options, "POST", target, body);
 }
 

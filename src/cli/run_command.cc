@@ -22,8 +22,10 @@
 #include "cli/launch_master.h"
 #include "cli/report.h"
 #include "cli/text.h"
+#include "journal/files.h"
 #include "journal/job_directory.h"
 #include "journal/job_reader.h"
+#include "wire/tls.h"
 
 namespace aimaster::cli {
 namespace {
@@ -32,6 +34,7 @@ namespace fs = std::filesystem;
 
 constexpr std::chrono::milliseconds kJournalMax{10'000};
 constexpr int kJournalPollMs = 5;
+constexpr size_t kPemMaxBytes = 1 << 20;
 
 constexpr std::array kOptions = {
     Option{.name = "--name", .value = "NAME", .help = "what to call the job; default: the script's or program's name"},
@@ -49,6 +52,15 @@ constexpr std::array kOptions = {
                "also pass on inherited variables that say who a process is within another job (RANK, SLURM_PROCID, …)"},
     Option{.name = "--workdir", .value = "DIR", .help = "where the ranks start; default: here"},
     Option{.name = "--log-dir", .value = "DIR", .help = "where the ranks' output goes; default: the job's directory"},
+    Option{.name = "--listen",
+           .value = "ADDRESS",
+           .help = "the IP address that the job's master listens on; default: 127.0.0.1. Beyond loopback it always "
+                   "speaks TLS"},
+    Option{.name = "--tls-cert",
+           .value = "FILE",
+           .help = "the master's certificate (PEM), in place of one that the job makes itself; also turns TLS on on "
+                   "loopback"},
+    Option{.name = "--tls-key", .value = "FILE", .help = "the private key (PEM) that belongs to --tls-cert"},
     kTeeOption,
     Option{.name = "--detach", .short_name = "-d", .help = "print the job's id and return at once"},
 };
@@ -65,6 +77,18 @@ Status CheckDirectories(const JobSpec& spec) {
     return Fail(ErrorKind::kEnvironment,
                 "--log-dir: cannot write to " + InQuotes(spec.log_directory) + ": " + std::strerror(error.value()));
   }
+  return {};
+}
+
+// What would keep the master from listening is said here, not found out by it later.
+Status CheckCertificate(const JobSpec& spec) {
+  if (spec.tls_certificate.empty()) return {};
+  const Result<std::string> certificate = ReadFile(spec.tls_certificate, kPemMaxBytes);
+  if (!certificate) return Fail(ErrorKind::kUsage, "--tls-cert: " + certificate.error().message);
+  const Result<std::string> key = ReadFile(spec.tls_key, kPemMaxBytes);
+  if (!key) return Fail(ErrorKind::kUsage, "--tls-key: " + key.error().message);
+  const auto identity = TlsIdentity::FromPem(*certificate, *key);
+  if (!identity) return Fail(ErrorKind::kUsage, "--tls-cert, --tls-key: " + identity.error().message);
   return {};
 }
 
@@ -135,6 +159,7 @@ int Run(const Arguments& arguments) {
   const Result<JobSpec> spec = MakeSpec(arguments);
   if (!spec) return Complain(spec.error());
   if (Status directories = CheckDirectories(*spec); !directories) return Complain(directories.error());
+  if (Status certificate = CheckCertificate(*spec); !certificate) return Complain(certificate.error());
   const auto failure = CheckProgram(spec->command.front(), spec->working_directory, PathOf(*spec));
   if (failure) {
     Complain({ErrorKind::kUsage, failure->message});

@@ -221,6 +221,7 @@ bool Conductor::Welcome(Moment now, ConnectionId connection, const v1::Hello& he
 
 void Conductor::Refuse(ConnectionId connection, const std::string& reason) {
   v1::ToAgent message;
+  message.mutable_refused()->set_epoch(Value(epoch_));
   message.mutable_refused()->set_job_over(true);
   message.mutable_refused()->set_reason(reason);
   effects_.push_back(Transmit{connection, message.SerializeAsString()});

@@ -22,6 +22,7 @@
 #include "master/conductor.h"
 #include "master/control_api.h"
 #include "master/log.h"
+#include "master/master_identity.h"
 #include "nodes/local_provider.h"
 #include "wire/server.h"
 
@@ -51,7 +52,7 @@ class Master : private ControlApi::Job {
 
   int Run(const JobSpec& spec) {
     if (const Status recovered = Recover(); !recovered) return Refuse(recovered.error());
-    if (const Status listening = Listen(); !listening) return Refuse(listening.error());
+    if (const Status listening = Listen(spec); !listening) return Refuse(listening.error());
     if (job().phase != Phase::kEnded) MakeProvider(spec);
     Drive([&] { conductor_.Begin(clock_.Now(), spec); });
     Watch();
@@ -191,21 +192,28 @@ class Master : private ControlApi::Job {
 
   // ---- agents ----
 
-  Status Listen() {
+  Status Listen(const JobSpec& spec) {
     const Result<MasterAddress> before = directory_.ReadMasterAddress();
     const Result<std::string> token = directory_.ReadToken();
     if (!token) return std::unexpected(token.error());
+    const auto identity = FindMasterIdentity(spec, directory_);
+    if (!identity) return std::unexpected(identity.error());
     Result<std::unique_ptr<Server>> server = Server::Listen(
-        io_, {.preferred_port = before ? before->port : uint16_t{0}, .token = *token},
+        io_,
+        {.address = spec.listen_address,
+         .preferred_port = before ? before->port : uint16_t{0},
+         .token = *token,
+         .identity = *identity},
         [this](const HttpRequest& request) { return control_.Answer(request); },
         [this](std::shared_ptr<ServerSocket> socket) { OnConnection(std::move(socket)); });
     if (!server) return std::unexpected(server.error());
     server_ = std::move(*server);
-    return directory_.WriteMasterAddress({.host = "127.0.0.1",
+    return directory_.WriteMasterAddress({.host = AddressToDial(spec.listen_address),
                                           .port = server_->port(),
                                           .pid = getpid(),
                                           .start_ticks = ProcessStartTicks(getpid()),
-                                          .epoch = journal_.epoch()});
+                                          .epoch = journal_.epoch(),
+                                          .tls_fingerprint = *identity ? (*identity)->fingerprint() : ""});
   }
 
   void OnConnection(std::shared_ptr<ServerSocket> socket) {

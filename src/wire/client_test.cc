@@ -1,4 +1,4 @@
-// Both clients against the real server, in one loop where they can share it.
+// Both clients against the real server, in one loop where they can share it; in clear text and encrypted.
 #include <atomic>
 #include <future>
 #include <memory>
@@ -13,14 +13,19 @@ namespace aimaster {
 namespace {
 
 using namespace std::chrono_literals;
+using testing::AnIdentity;
 using testing::kToken;
 using testing::RawPeer;
 using testing::RunUntil;
 using testing::Settle;
 using testing::TestServer;
 
-class ClientTest : public ::testing::Test {
+// Whether the connections are encrypted.
+class ClientTest : public ::testing::TestWithParam<bool> {
  protected:
+  static ServerOptions Serving() { return {.identity = GetParam() ? AnIdentity() : nullptr}; }
+  static std::string Fingerprint() { return GetParam() ? AnIdentity()->fingerprint() : ""; }
+
   struct Agent {
     std::unique_ptr<WebSocketClient> client;
     bool open = false;
@@ -32,33 +37,33 @@ class ClientTest : public ::testing::Test {
   };
 
   void Connect(Agent& agent, uint16_t port, std::string token = kToken, std::string host = "127.0.0.1") {
-    agent.client =
-        std::make_unique<WebSocketClient>(io_, WebSocketTarget{std::move(host), port, "/agent", std::move(token)},
-                                          WebSocketClient::Callbacks{[&agent] {
-                                                                       agent.open = true;
-                                                                       if (agent.on_open) agent.on_open();
-                                                                     },
-                                                                     [&agent](std::string_view message) {
-                                                                       agent.received.emplace_back(message);
-                                                                       if (agent.on_message) agent.on_message();
-                                                                     },
-                                                                     [&agent](std::string reason) {
-                                                                       agent.closed.push_back(std::move(reason));
-                                                                       if (agent.on_close) agent.on_close();
-                                                                     }});
+    agent.client = std::make_unique<WebSocketClient>(
+        io_, WebSocketTarget{std::move(host), port, "/agent", std::move(token), Fingerprint()},
+        WebSocketClient::Callbacks{[&agent] {
+                                     agent.open = true;
+                                     if (agent.on_open) agent.on_open();
+                                   },
+                                   [&agent](std::string_view message) {
+                                     agent.received.emplace_back(message);
+                                     if (agent.on_message) agent.on_message();
+                                   },
+                                   [&agent](std::string reason) {
+                                     agent.closed.push_back(std::move(reason));
+                                     if (agent.on_close) agent.on_close();
+                                   }});
     EXPECT_FALSE(agent.open || !agent.closed.empty());  // never from inside a call
   }
 
   uint16_t ClosedPort() {
-    TestServer gone(io_);
+    TestServer gone(io_, Serving());
     return gone.port();
   }
 
   boost::asio::io_context io_{1};
 };
 
-TEST_F(ClientTest, TenThousandFramesComeBackInOrder) {
-  TestServer server(io_);
+TEST_P(ClientTest, TenThousandFramesComeBackInOrder) {
+  TestServer server(io_, Serving());
   server.on_message = [](ServerSocket* socket, std::string_view message) { socket->Send(std::string(message)); };
   Agent agent;
   Connect(agent, server.port(), kToken, "localhost");
@@ -68,8 +73,8 @@ TEST_F(ClientTest, TenThousandFramesComeBackInOrder) {
   EXPECT_EQ(agent.client->queued_bytes(), 0u);
 }
 
-TEST_F(ClientTest, TheLargestMessagesOfBothDirectionsArriveWhole) {
-  TestServer server(io_);
+TEST_P(ClientTest, TheLargestMessagesOfBothDirectionsArriveWhole) {
+  TestServer server(io_, Serving());
   Agent agent;
   Connect(agent, server.port());
   agent.client->Send(std::string(kMessageToMasterMax, 'a'));
@@ -82,8 +87,8 @@ TEST_F(ClientTest, TheLargestMessagesOfBothDirectionsArriveWhole) {
   EXPECT_EQ(agent.received[0], std::string(kMessageToAgentMax, 'b'));
 }
 
-TEST_F(ClientTest, WhatTheServerThinksTooLargeEndsTheConnectionAtBothEnds) {
-  ServerOptions options;
+TEST_P(ClientTest, WhatTheServerThinksTooLargeEndsTheConnectionAtBothEnds) {
+  ServerOptions options = Serving();
   options.limits.message_max = 1000;
   TestServer server(io_, options);
   Agent agent;
@@ -94,8 +99,8 @@ TEST_F(ClientTest, WhatTheServerThinksTooLargeEndsTheConnectionAtBothEnds) {
   EXPECT_TRUE(server.received.empty());
 }
 
-TEST_F(ClientTest, AnotherTokenIsRefusedWithTheReason) {
-  TestServer server(io_);
+TEST_P(ClientTest, AnotherTokenIsRefusedWithTheReason) {
+  TestServer server(io_, Serving());
   Agent agent;
   Connect(agent, server.port(), "fedcba9876543210");
   ASSERT_TRUE(RunUntil(io_, [&] { return !agent.closed.empty(); }));
@@ -104,7 +109,7 @@ TEST_F(ClientTest, AnotherTokenIsRefusedWithTheReason) {
   EXPECT_TRUE(server.sockets.empty());
 }
 
-TEST_F(ClientTest, WhereNobodyListensThereIsExactlyOneEnd) {
+TEST_P(ClientTest, WhereNobodyListensThereIsExactlyOneEnd) {
   const uint16_t port = ClosedPort();
   Agent agent;
   Connect(agent, port);
@@ -117,16 +122,16 @@ TEST_F(ClientTest, WhereNobodyListensThereIsExactlyOneEnd) {
   EXPECT_EQ(agent.closed[0], "cannot connect to 127.0.0.1:" + std::to_string(port) + ": Connection refused");
 }
 
-TEST_F(ClientTest, ADestinationThatIsNotAllowedIsAnEndToo) {
+TEST_P(ClientTest, ADestinationThatIsNotAllowedIsAnEndToo) {
   Agent remote, unsafe;
-  Connect(remote, 80, kToken, "192.0.2.1");
+  Connect(remote, 80, kToken, GetParam() ? "a.name.of.a.machine" : "192.0.2.1");
   Connect(unsafe, 80, "a token\r\nwith: a header");
   ASSERT_TRUE(RunUntil(io_, [&] { return !remote.closed.empty() && !unsafe.closed.empty(); }));
-  EXPECT_NE(remote.closed[0].find("TLS"), std::string::npos);
+  EXPECT_NE(remote.closed[0].find(GetParam() ? "not an IP address" : "TLS"), std::string::npos);
   EXPECT_EQ(unsafe.closed[0].find("header"), std::string::npos);
 }
 
-TEST_F(ClientTest, AServerThatAcceptsAndSaysNothingIsGivenUp) {
+TEST_P(ClientTest, AServerThatAcceptsAndSaysNothingIsGivenUp) {
   // A listening socket of which nobody accepts: the kernel connects, and that is all that ever happens.
   const int mute = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
   sockaddr_in address{};
@@ -151,8 +156,8 @@ TEST_F(ClientTest, AServerThatAcceptsAndSaysNothingIsGivenUp) {
   ::close(mute);
 }
 
-TEST_F(ClientTest, CloseSendsWhatWaitsAndThenEndsBothSides) {
-  TestServer server(io_);
+TEST_P(ClientTest, CloseSendsWhatWaitsAndThenEndsBothSides) {
+  TestServer server(io_, Serving());
   Agent agent;
   Connect(agent, server.port());
   ASSERT_TRUE(RunUntil(io_, [&] { return agent.open; }));
@@ -166,8 +171,8 @@ TEST_F(ClientTest, CloseSendsWhatWaitsAndThenEndsBothSides) {
   EXPECT_EQ(server.closed[0], "closed by the peer");
 }
 
-TEST_F(ClientTest, TheServersCloseSendsWhatWaitsToo) {
-  TestServer server(io_);
+TEST_P(ClientTest, TheServersCloseSendsWhatWaitsToo) {
+  TestServer server(io_, Serving());
   server.on_message = [](ServerSocket* socket, std::string_view) {
     socket->Send("refused");
     socket->Close();
@@ -180,8 +185,8 @@ TEST_F(ClientTest, TheServersCloseSendsWhatWaitsToo) {
   EXPECT_EQ(server.received.size(), 1u);  // after Close() nothing is delivered any more
 }
 
-TEST_F(ClientTest, BothMayCloseAtOnce) {
-  TestServer server(io_);
+TEST_P(ClientTest, BothMayCloseAtOnce) {
+  TestServer server(io_, Serving());
   Agent agent;
   Connect(agent, server.port());
   ASSERT_TRUE(RunUntil(io_, [&] { return agent.open && server.sockets.size() == 1; }));
@@ -190,8 +195,8 @@ TEST_F(ClientTest, BothMayCloseAtOnce) {
   ASSERT_TRUE(RunUntil(io_, [&] { return agent.closed.size() == 1 && server.closed.size() == 1; }));
 }
 
-TEST_F(ClientTest, ClosingInsideOnOpenStillSendsWhatCameBefore) {
-  TestServer server(io_);
+TEST_P(ClientTest, ClosingInsideOnOpenStillSendsWhatCameBefore) {
+  TestServer server(io_, Serving());
   Agent agent;
   agent.on_open = [&] { agent.client->Close(); };
   Connect(agent, server.port());
@@ -200,8 +205,8 @@ TEST_F(ClientTest, ClosingInsideOnOpenStillSendsWhatCameBefore) {
   EXPECT_EQ(server.received, std::vector<std::string>{"before"});
 }
 
-TEST_F(ClientTest, ClosingWhileDiallingIsAnEnd) {
-  TestServer server(io_);
+TEST_P(ClientTest, ClosingWhileDiallingIsAnEnd) {
+  TestServer server(io_, Serving());
   Agent agent;
   Connect(agent, server.port());
   agent.client->Close();
@@ -211,8 +216,8 @@ TEST_F(ClientTest, ClosingWhileDiallingIsAnEnd) {
   EXPECT_EQ(agent.closed.size(), 1u);
 }
 
-TEST_F(ClientTest, MayBeDestroyedAtAnyMomentWithoutACallback) {
-  TestServer server(io_);
+TEST_P(ClientTest, MayBeDestroyedAtAnyMomentWithoutACallback) {
+  TestServer server(io_, Serving());
   server.on_message = [](ServerSocket* socket, std::string_view message) { socket->Send(std::string(message)); };
   for (int turns = 0; turns < 30; ++turns) {
     Agent agent;
@@ -228,8 +233,8 @@ TEST_F(ClientTest, MayBeDestroyedAtAnyMomentWithoutACallback) {
   }
 }
 
-TEST_F(ClientTest, MayBeDestroyedFromInsideItsCallbacks) {
-  TestServer server(io_);
+TEST_P(ClientTest, MayBeDestroyedFromInsideItsCallbacks) {
+  TestServer server(io_, Serving());
   server.on_message = [](ServerSocket* socket, std::string_view message) { socket->Send(std::string(message)); };
   Agent in_open, in_message, in_close;
   in_open.on_open = [&] { in_open.client.reset(); };
@@ -245,8 +250,8 @@ TEST_F(ClientTest, MayBeDestroyedFromInsideItsCallbacks) {
   EXPECT_EQ(in_message.received.size(), 1u);
 }
 
-TEST_F(ClientTest, AServerThatDiesIsNoticed) {
-  auto server = std::make_unique<TestServer>(io_);
+TEST_P(ClientTest, AServerThatDiesIsNoticed) {
+  auto server = std::make_unique<TestServer>(io_, Serving());
   Agent agent;
   Connect(agent, server->port());
   ASSERT_TRUE(RunUntil(io_, [&] { return agent.open; }));
@@ -255,8 +260,8 @@ TEST_F(ClientTest, AServerThatDiesIsNoticed) {
   EXPECT_TRUE(agent.closed[0].starts_with("connection lost: ")) << agent.closed[0];
 }
 
-TEST_F(ClientTest, AQuietConnectionIsKeptByPings) {
-  ServerOptions options;
+TEST_P(ClientTest, AQuietConnectionIsKeptByPings) {
+  ServerOptions options = Serving();
   options.limits.idle_timeout = 200ms;
   TestServer server(io_, options);
   Agent agent;
@@ -267,7 +272,7 @@ TEST_F(ClientTest, AQuietConnectionIsKeptByPings) {
   EXPECT_TRUE(agent.closed.empty() && server.closed.empty());
 }
 
-TEST_F(ClientTest, ALoopThatEndsFirstLeavesNothingBehind) {
+TEST_P(ClientTest, ALoopThatEndsFirstLeavesNothingBehind) {
   auto watched = std::make_shared<int>(0);
   {
     boost::asio::io_context io{1};
@@ -280,20 +285,21 @@ TEST_F(ClientTest, ALoopThatEndsFirstLeavesNothingBehind) {
 class HttpCallTest : public ClientTest {
  protected:
   Result<std::string> Call(HttpCallOptions options, std::string method, std::string target, std::string body) {
+    options.fingerprint = Fingerprint();
     auto answer = std::async(std::launch::async, [=] { return HttpCall(options, method, target, body); });
     EXPECT_TRUE(RunUntil(io_, [&] { return answer.wait_for(0s) == std::future_status::ready; }));
     return answer.get();
   }
 };
 
-TEST_F(HttpCallTest, ASuccessIsTheBody) {
-  TestServer server(io_);
+TEST_P(HttpCallTest, ASuccessIsTheBody) {
+  TestServer server(io_, Serving());
   EXPECT_EQ(Call({.port = server.port(), .token = kToken}, "POST", "/stop?now=1", "{}").value(), "POST /stop?now=1 {}");
   EXPECT_EQ(Call({.host = "localhost", .port = server.port(), .token = kToken}, "GET", "/x", "").value(), "GET /x ");
 }
 
-TEST_F(HttpCallTest, AFailureIsQuoted) {
-  TestServer server(io_);
+TEST_P(HttpCallTest, AFailureIsQuoted) {
+  TestServer server(io_, Serving());
   const auto missing = Call({.port = server.port(), .token = kToken}, "GET", "/missing", "");
   ASSERT_FALSE(missing.has_value());
   EXPECT_EQ(missing.error().kind, ErrorKind::kNotFound);
@@ -307,7 +313,7 @@ TEST_F(HttpCallTest, AFailureIsQuoted) {
   EXPECT_NE(large.error().message.find("HTTP 413"), std::string::npos) << large.error().message;
 }
 
-TEST_F(HttpCallTest, WhereNobodyAnswersTheErrorNamesThePlace) {
+TEST_P(HttpCallTest, WhereNobodyAnswersTheErrorNamesThePlace) {
   const uint16_t port = ClosedPort();
   const auto nobody = Call({.port = port, .token = kToken}, "GET", "/x", "");
   ASSERT_FALSE(nobody.has_value());
@@ -316,6 +322,10 @@ TEST_F(HttpCallTest, WhereNobodyAnswersTheErrorNamesThePlace) {
   EXPECT_FALSE(Call({.port = port, .token = kToken}, "GET", "/x HTTP/1.1\r\nInjected: y", "").has_value());
   EXPECT_FALSE(Call({.port = port, .token = ""}, "GET", "/x", "").has_value());
 }
+
+std::string NameOfKind(const ::testing::TestParamInfo<bool>& info) { return info.param ? "Encrypted" : "Clear"; }
+INSTANTIATE_TEST_SUITE_P(OverBoth, ClientTest, ::testing::Bool(), &NameOfKind);
+INSTANTIATE_TEST_SUITE_P(OverBoth, HttpCallTest, ::testing::Bool(), &NameOfKind);
 
 }  // namespace
 }  // namespace aimaster

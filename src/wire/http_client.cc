@@ -35,8 +35,9 @@ class Exchange {
     parser_.body_limit(kResponseBodyMax);
   }
 
-  Result<std::string> Run(std::vector<Tcp::endpoint> endpoints, std::chrono::milliseconds timeout) {
-    Dial(stream_, std::move(endpoints), [this](const std::string& error) {
+  Result<std::string> Run(std::vector<Tcp::endpoint> endpoints, const std::string& fingerprint,
+                          std::chrono::milliseconds timeout) {
+    Dial(stream_, std::move(endpoints), fingerprint, [this](const std::string& error) {
       if (!error.empty()) return FailWith(error);
       Write();
     });
@@ -50,7 +51,7 @@ class Exchange {
     http::async_write(stream_, request_, [this](ErrorCode ec, size_t) {
       // A server that refuses early stops reading; what it has to say about it is still to be read.
       if (ec && ec != boost::asio::error::broken_pipe && ec != boost::asio::error::connection_reset) {
-        return FailWith("cannot send to " + peer_ + ": " + ec.message());
+        return FailWith("cannot send to " + peer_ + ": " + stream_.Explain(ec));
       }
       Read();
     });
@@ -59,7 +60,7 @@ class Exchange {
   void Read() {
     if (request_.method() == http::verb::head) parser_.skip(true);
     http::async_read(stream_, buffer_, parser_, [this](ErrorCode ec, size_t) {
-      if (ec) return FailWith("no answer from " + peer_ + ": " + ec.message());
+      if (ec) return FailWith("no answer from " + peer_ + ": " + stream_.Explain(ec));
       auto response = parser_.release();
       if (response.result_int() / 100 == 2) {
         result_ = std::move(response.body());
@@ -89,7 +90,7 @@ class Exchange {
 
 Result<std::string> CallOrThrow(const HttpCallOptions& options, const std::string& method, const std::string& target,
                                 const std::string& body) {
-  auto endpoints = LoopbackEndpoints(options.host, options.port);
+  auto endpoints = Endpoints(options.host, options.port, !options.fingerprint.empty());
   if (!endpoints) return std::unexpected(endpoints.error());
   if (!IsToken(options.token)) {
     return Fail(ErrorKind::kEnvironment, "the job's token is empty or holds characters that no token has");
@@ -106,7 +107,7 @@ Result<std::string> CallOrThrow(const HttpCallOptions& options, const std::strin
   if (!body.empty()) request.set(http::field::content_type, "application/json");
   request.body() = body;
   request.prepare_payload();
-  return Exchange(peer, std::move(request)).Run(std::move(*endpoints), options.timeout);
+  return Exchange(peer, std::move(request)).Run(std::move(*endpoints), options.fingerprint, options.timeout);
 }
 
 }  // namespace

@@ -11,9 +11,10 @@
 namespace aimaster {
 
 struct HttpCallOptions {
-  std::string host = "127.0.0.1";  // a loopback address or "localhost"
+  std::string host = "127.0.0.1";  // an IP address or "localhost"; beyond loopback only with a fingerprint
   uint16_t port = 0;
   std::string token;
+  std::string fingerprint = {};  // of the master's certificate, see tls.h; empty: in clear text
   std::chrono::milliseconds timeout{5000};
 };
 

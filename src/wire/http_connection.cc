@@ -157,8 +157,7 @@ class HttpConnection final : public Guest, public std::enable_shared_from_this<H
 
   // Closing while unread bytes wait would reset the connection, and the peer might never see the answer.
   void Linger() {
-    ErrorCode ignored;
-    stream_.socket().shutdown(Tcp::socket::shutdown_send, ignored);
+    stream_.SayEnd();
     stream_.expires_after(limits().linger_timeout);
     scratch_.resize(4 * kKibibyte);
     ReadAway();

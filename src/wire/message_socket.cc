@@ -39,12 +39,13 @@ class WebSocket final : public MessageSocket, public std::enable_shared_from_thi
   }
 
   void Connect(DialTarget target) {
-    auto endpoints = LoopbackEndpoints(target.host, target.port);
+    auto endpoints = Endpoints(target.host, target.port, !target.fingerprint.empty());
     if (!endpoints) return End(endpoints.error().message);
     if (!IsToken(target.token)) return End("the job's token is empty or holds characters that no token has");
     peer_ = target.host + ":" + std::to_string(target.port);
     SetDeadline(limits_.open_timeout, State::kConnecting, "no answer from " + peer_);
-    Dial(lowest(), std::move(*endpoints),
+    std::string fingerprint = target.fingerprint;  // the next line moves its owner
+    Dial(stream(), std::move(*endpoints), std::move(fingerprint),
          [self = shared_from_this(), target = std::move(target)](const std::string& error) {
            if (self->state_ == State::kEnded) return;
            if (!error.empty()) return self->End(error);
@@ -93,10 +94,10 @@ class WebSocket final : public MessageSocket, public std::enable_shared_from_thi
  private:
   enum class State { kConnecting, kOpen, kDraining, kClosing, kEnded };
 
-  Stream& lowest() { return beast::get_lowest_layer(socket_); }
+  Stream& stream() { return socket_.next_layer(); }
 
   void Handshake(const DialTarget& target) {
-    lowest().expires_never();
+    stream().expires_never();
     socket_.set_option(websocket::stream_base::decorator([token = target.token](websocket::request_type& request) {
       request.set(http::field::authorization, "Bearer " + token);
     }));
@@ -110,7 +111,7 @@ class WebSocket final : public MessageSocket, public std::enable_shared_from_thi
       return End("refused by " + peer_ + ": HTTP " + std::to_string(response_.result_int()) + " " +
                  PeerText(std::string_view(response_.reason().data(), response_.reason().size())));
     }
-    if (ec) return End("handshake failed: " + ec.message());
+    if (ec) return End("handshake with " + peer_ + " failed: " + stream().Explain(ec));
     response_ = {};
     state_ = State::kOpen;
     deadline_.cancel();
@@ -194,7 +195,7 @@ class WebSocket final : public MessageSocket, public std::enable_shared_from_thi
     if (ec == websocket::error::message_too_big) {
       return "the peer sent a message of more than " + std::to_string(limits_.receive_max) + " bytes";
     }
-    return "connection lost: " + ec.message();
+    return "connection lost: " + socket_.next_layer().Explain(ec);
   }
 
   // The states only ever advance, so a deadline that fires late can tell that it no longer matters.
@@ -223,7 +224,7 @@ class WebSocket final : public MessageSocket, public std::enable_shared_from_thi
     queue_.clear();
     queued_bytes_ = 0;
     deadline_.cancel();
-    lowest().close();
+    stream().close();
     if (abandoned_) return;
     asio::post(socket_.get_executor(), [self = shared_from_this(), reason = std::move(reason)] {
       Callbacks last = std::exchange(self->callbacks_, {});
@@ -232,8 +233,7 @@ class WebSocket final : public MessageSocket, public std::enable_shared_from_thi
   }
 
   websocket::stream<Stream, false> socket_;  // false: no compression, so that no small message can grow large
-  asio::basic_waitable_timer<std::chrono::steady_clock, asio::wait_traits<std::chrono::steady_clock>, Executor>
-      deadline_;
+  SteadyTimer deadline_;
   const MessageLimits limits_;
   Callbacks callbacks_;
   State state_ = State::kConnecting;

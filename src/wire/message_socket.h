@@ -66,6 +66,7 @@ struct DialTarget {
   uint16_t port = 0;
   std::string path;
   std::string token;
+  std::string fingerprint = {};  // of the master's certificate; empty: in clear text
 };
 
 // The caller's end: dials, shows the token, opens.

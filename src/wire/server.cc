@@ -19,8 +19,11 @@ static_assert(kNodeLostTimeoutDefault == Timing{}.node_lost_timeout);
 // Accepts for as long as the server lives.
 class Listener : public std::enable_shared_from_this<Listener> {
  public:
-  Listener(Acceptor acceptor, std::shared_ptr<const ServerContext> context)
-      : acceptor_(std::move(acceptor)), pause_(acceptor_.get_executor()), context_(std::move(context)) {}
+  Listener(Acceptor acceptor, std::shared_ptr<const TlsIdentity> identity, std::shared_ptr<const ServerContext> context)
+      : acceptor_(std::move(acceptor)),
+        pause_(acceptor_.get_executor()),
+        identity_(std::move(identity)),
+        context_(std::move(context)) {}
 
   uint16_t port() const {
     ErrorCode ignored;
@@ -47,7 +50,7 @@ class Listener : public std::enable_shared_from_this<Listener> {
       Stream stream(acceptor_.get_executor());
       switch (AcceptOne(acceptor_, stream)) {
         case AcceptOutcome::kAccepted:
-          ServeHttp(std::move(stream), context_);
+          if (identity_ == nullptr || stream.EncryptAsServer(*identity_)) ServeHttp(std::move(stream), context_);
           break;
         case AcceptOutcome::kTryAgain:
           return Wait();
@@ -68,14 +71,15 @@ class Listener : public std::enable_shared_from_this<Listener> {
   }
 
   Acceptor acceptor_;
-  asio::basic_waitable_timer<std::chrono::steady_clock, asio::wait_traits<std::chrono::steady_clock>, Executor> pause_;
+  SteadyTimer pause_;
+  const std::shared_ptr<const TlsIdentity> identity_;
   const std::shared_ptr<const ServerContext> context_;
 };
 
-class LoopbackServer final : public Server {
+class ListeningServer final : public Server {
  public:
-  explicit LoopbackServer(std::shared_ptr<Listener> listener) : listener_(std::move(listener)) {}
-  ~LoopbackServer() override { listener_->Stop(); }
+  explicit ListeningServer(std::shared_ptr<Listener> listener) : listener_(std::move(listener)) {}
+  ~ListeningServer() override { listener_->Stop(); }
   uint16_t port() const override { return listener_->port(); }
 
  private:
@@ -90,7 +94,7 @@ Result<std::unique_ptr<Server>> Server::Listen(asio::io_context& io, ServerOptio
   if (!IsToken(options.token)) {
     return Fail(ErrorKind::kUsage, "cannot serve: the job's token is empty or holds characters that no token has");
   }
-  auto acceptor = ListenOn(io.get_executor(), options.address, options.preferred_port);
+  auto acceptor = ListenOn(io.get_executor(), options.address, options.preferred_port, options.identity != nullptr);
   if (!acceptor) return std::unexpected(acceptor.error());
 
   auto context = std::make_shared<ServerContext>();
@@ -99,9 +103,9 @@ Result<std::unique_ptr<Server>> Server::Listen(asio::io_context& io, ServerOptio
   context->on_http = std::move(on_http);
   context->on_socket = std::move(on_socket);
   context->table = std::make_shared<ConnectionTable>(options.limits.connections_max, options.limits.strangers_max);
-  auto listener = std::make_shared<Listener>(std::move(*acceptor), std::move(context));
+  auto listener = std::make_shared<Listener>(std::move(*acceptor), std::move(options.identity), std::move(context));
   listener->Wait();
-  return std::make_unique<LoopbackServer>(std::move(listener));
+  return std::make_unique<ListeningServer>(std::move(listener));
 }
 
 }  // namespace aimaster

@@ -20,6 +20,7 @@
 
 #include "core/error.h"
 #include "wire/limits.h"
+#include "wire/tls.h"
 
 namespace aimaster {
 
@@ -69,9 +70,10 @@ struct ServerLimits {
 };
 
 struct ServerOptions {
-  std::string address = "127.0.0.1";  // loopback only, see stream.h
+  std::string address = "127.0.0.1";  // beyond loopback only with an identity
   uint16_t preferred_port = 0;        // tried first; when it is taken, or 0, any free port
   std::string token;
+  std::shared_ptr<const TlsIdentity> identity = {};  // null: in clear text
   ServerLimits limits;
 };
 

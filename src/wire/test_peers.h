@@ -24,6 +24,15 @@ namespace aimaster::testing {
 
 inline constexpr char kToken[] = "0123456789abcdef";
 
+// The same for a whole program.
+inline std::shared_ptr<const TlsIdentity> AnIdentity() {
+  static const std::shared_ptr<const TlsIdentity> identity = [] {
+    const std::string pem = MakeSelfSignedPem().value();
+    return TlsIdentity::FromPem(pem, pem).value();
+  }();
+  return identity;
+}
+
 // Drives the loop until `done` says so. The limit is for a broken build alone.
 template <typename Done>
 [[nodiscard]] bool RunUntil(boost::asio::io_context& io, Done done) {

@@ -21,7 +21,10 @@ constexpr MessageLimits kAgentLimits{
 
 WebSocketClient::WebSocketClient(boost::asio::io_context& io, WebSocketTarget target, Callbacks callbacks)
     : socket_(DialMessageSocket(
-          io, {std::move(target.host), target.port, std::move(target.path), std::move(target.token)}, kAgentLimits,
+          io,
+          {std::move(target.host), target.port, std::move(target.path), std::move(target.token),
+           std::move(target.fingerprint)},
+          kAgentLimits,
           {std::move(callbacks.on_open), std::move(callbacks.on_message), std::move(callbacks.on_close)})) {}
 
 WebSocketClient::~WebSocketClient() { socket_->Abandon(); }

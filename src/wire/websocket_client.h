@@ -15,10 +15,11 @@ namespace aimaster {
 class MessageSocket;
 
 struct WebSocketTarget {
-  std::string host;  // a loopback address or "localhost"
+  std::string host;  // an IP address or "localhost"; beyond loopback only with a fingerprint
   uint16_t port = 0;
-  std::string path;   // "/agent"
-  std::string token;  // sent as a bearer token, never logged
+  std::string path;              // "/agent"
+  std::string token;             // sent as a bearer token, never logged
+  std::string fingerprint = {};  // of the master's certificate, see tls.h; empty: in clear text
 };
 
 // Lives on the thread of its io_context; the callbacks are called there, never from inside a call of this class.
