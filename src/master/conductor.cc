@@ -23,17 +23,36 @@ struct Overloaded : Visitors... {
 
 }  // namespace
 
-Conductor::Conductor(Epoch epoch, std::filesystem::path job_directory)
-    : epoch_(epoch), job_directory_(std::move(job_directory)) {}
+Conductor::Conductor(Epoch epoch, std::filesystem::path job_directory, Engine engine)
+    : epoch_(epoch), job_directory_(std::move(job_directory)), engine_(std::move(engine)) {}
 
-void Conductor::Begin(Moment now, const JobSpec& spec) {
+void Conductor::Begin(Moment now, const JobSpec& spec, std::string engine_change) {
   if (engine_.job().phase == Phase::kEnded) {  // the predecessor died over its goodbyes: agents that ask are told
     was_over_ = true;
     SayGoodbye(now);
     return;
   }
   if (engine_.job().phase == Phase::kNew) Feed(now, JobSubmitted{spec});
-  Feed(now, MasterStarted{epoch_});
+  Feed(now, MasterStarted{epoch_, std::move(engine_change)});
+}
+
+void Conductor::BeginReadOnly(Moment now, std::string why) {
+  is_read_only_ = true;
+  Note(why);
+  trouble_ = std::move(why);
+  TakeOver(now);
+}
+
+void Conductor::Stop(Moment now, bool at_once, std::string by) {
+  if (!is_read_only_) return Feed(now, StopRequested{at_once, std::move(by)});
+  Note("stopping all that lives, asked for by " + by);
+  const JobState& job = engine_.job();
+  for (size_t i = 0; i < job.instances.size(); ++i) {
+    const InstanceState& instance = job.instances[i];
+    if (!instance.live) continue;
+    const InstanceIndex index{static_cast<uint32_t>(i)};
+    SendCommands(StopInstance{.instance = index, .attempt = instance.attempt, .node = instance.node, .at_once = true});
+  }
 }
 
 // ---- input → engine → journal → actions ----
@@ -41,14 +60,18 @@ void Conductor::Begin(Moment now, const JobSpec& spec) {
 void Conductor::Feed(Moment now, Event event) { waiting_.push_back({now, std::move(event)}); }
 
 bool Conductor::WantsToWrite() const {
-  return !is_writing_ && (!waiting_.empty() || !unwritten_.empty() || !answers_.empty() || !owed_.empty());
+  return !is_writing_ && !is_read_only_ &&
+         (!waiting_.empty() || !unwritten_.empty() || !answers_.empty() || !owed_.empty());
 }
 
 const JournalBatch& Conductor::BeginWrite() {
   CHECK(!is_writing_);
   is_writing_ = true;
   for (Input& input : std::exchange(waiting_, {})) {
+    input.event = engine_.Fit(std::move(input.event));
+    if (on_step) on_step(&input);
     StepResult result = engine_.Step(input);
+    if (on_step) on_step(nullptr);
     unwritten_.emplace_back(std::move(input), std::move(result));
   }
   for (auto& [node, report] : std::exchange(answers_.acknowledge, {})) owed_.acknowledge[node] = std::move(report);
@@ -99,6 +122,7 @@ void Conductor::TakeOver(Moment now) {
     link.last_heard = std::max(link.last_heard, now.monotonic);
   }
   effects_.push_back(AcquireFromProvider{std::move(joined)});
+  if (is_read_only_) return;
   for (const Action& action : engine_.Outstanding()) Do(now, action);
 }
 
@@ -212,11 +236,32 @@ bool Conductor::Welcome(Moment now, ConnectionId connection, const v1::Hello& he
   welcome.mutable_welcome()->set_epoch(Value(epoch_));
   *welcome.mutable_welcome()->mutable_job() = MakeJobConfig(job.spec);
   Send(node, welcome);
+  if (is_read_only_) return true;
   if (!known->second.joined) {
     Feed(now, NodeJoined{node, hello.node_name(), hello.address().empty() ? "127.0.0.1" : hello.address()});
   }
   answers_.resend.insert(node);
+  StopStrays(node, hello);
   return true;
+}
+
+// An attempt that lives there and that no decision knows of, whatever brought it about: its successor may be running
+// already. Every attempt was durable before its start was sent, so what the engine doesn't know can only be too old.
+void Conductor::StopStrays(NodeIndex node, const v1::Hello& hello) {
+  const JobState& job = engine_.job();
+  for (const v1::AttemptId& id : hello.live()) {
+    if (id.instance() < job.instances.size()) {
+      const InstanceState& known = job.instances[id.instance()];
+      if (known.live && known.node == node && Value(known.attempt) == id.attempt()) continue;
+    }
+    Note("node " + std::to_string(Value(node)) + " holds attempt " + std::to_string(id.attempt()) + " of instance " +
+         std::to_string(id.instance()) + ", which has been given up: stopping it");
+    v1::ToAgent message;
+    message.mutable_command()->set_epoch(Value(epoch_));
+    *message.mutable_command()->mutable_stop_instance()->mutable_id() = id;
+    message.mutable_command()->mutable_stop_instance()->set_at_once(true);
+    Send(node, message);
+  }
 }
 
 void Conductor::Refuse(ConnectionId connection, const std::string& reason) {
@@ -224,12 +269,13 @@ void Conductor::Refuse(ConnectionId connection, const std::string& reason) {
   message.mutable_refused()->set_epoch(Value(epoch_));
   message.mutable_refused()->set_job_over(true);
   message.mutable_refused()->set_reason(reason);
+  message.mutable_refused()->set_epoch(Value(epoch_));
   effects_.push_back(Transmit{connection, message.SerializeAsString()});
 }
 
 // What this node has been asked for and has not answered; its former connection may have swallowed it.
 void Conductor::Resend(NodeIndex node) {
-  for (const Action& action : engine_.Outstanding()) SendCommands(action, node);
+  for (const Action& action : engine_.Outstanding(node)) SendCommands(action, node);
 }
 
 void Conductor::Hear(Moment now, NodeIndex node, ConnectionId connection, std::string_view bytes) {
@@ -246,7 +292,7 @@ void Conductor::Hear(Moment now, NodeIndex node, ConnectionId connection, std::s
     reply.mutable_heartbeat_reply()->set_master_wall_ns(now.wall.since_epoch.count());
     Send(node, reply);
   }
-  if (message.has_report()) TakeIn(now, node, link, message.report());
+  if (message.has_report() && !is_read_only_) TakeIn(now, node, link, message.report());
 }
 
 void Conductor::TakeIn(Moment now, NodeIndex node, AgentLink& link, const v1::Report& report) {
@@ -269,7 +315,7 @@ void Conductor::OnDisconnected(ConnectionId connection, const std::string& reaso
 
 void Conductor::Watch(Moment now) {
   const JobState& job = engine_.job();
-  if (job.phase == Phase::kEnded) return;
+  if (job.phase == Phase::kEnded || is_read_only_) return;
   const Duration since_last = now.monotonic - std::exchange(last_watch_, now.monotonic).value_or(now.monotonic);
   const Duration away = since_last > kAway ? since_last : Duration::zero();
   for (auto& [node, link] : agents_.links()) {

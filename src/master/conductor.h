@@ -12,6 +12,7 @@
 #pragma once
 
 #include <filesystem>
+#include <functional>
 #include <map>
 #include <optional>
 #include <set>
@@ -62,20 +63,28 @@ using Effect = std::variant<Transmit, HangUp, AcquireFromProvider, IsolateAtProv
 
 class Conductor {
  public:
-  // `epoch` is this master's, durable. `job_directory` is the one that agents see.
-  Conductor(Epoch epoch, std::filesystem::path job_directory);
+  // `epoch` is this master's, durable. `job_directory` is the one that agents see. `engine` knows what the journal
+  // holds.
+  Conductor(Epoch epoch, std::filesystem::path job_directory, Engine engine = {});
+
+  // Called with each input that the engine is about to step, and with null when it has: should that be our end, the
+  // next master knows over what.
+  std::function<void(const Input* under_way)> on_step;
 
   // What the journal holds, in order, before Begin.
   StepResult Recover(const Input& input) { return engine_.Step(input); }
-  // `spec` counts for a new job alone.
-  void Begin(Moment now, const JobSpec& spec);
+  // `spec` counts for a new job alone; `engine_change` is what this engine would have decided otherwise.
+  void Begin(Moment now, const JobSpec& spec, std::string engine_change = {});
+  // In place of Begin: no input is stepped, nothing is decided or acknowledged, and training goes on. Agents are
+  // welcome, so that none thinks itself orphaned; a stop kills everything, since no later decision could.
+  void BeginReadOnly(Moment now, std::string why);
 
   // A connection is nobody's until it has said Hello.
   void OnMessage(Moment now, ConnectionId connection, std::string_view bytes);
   void OnDisconnected(ConnectionId connection, const std::string& reason);
   void OnNodeDenied(Moment now, std::string reason) { Feed(now, NodeDenied{std::move(reason)}); }
   void OnNodeLost(Moment now, NodeIndex node, std::string reason) { Feed(now, NodeLost{node, std::move(reason)}); }
-  void Stop(Moment now, bool at_once, std::string by) { Feed(now, StopRequested{at_once, std::move(by)}); }
+  void Stop(Moment now, bool at_once, std::string by);
   void Signal(int signal);
 
   // When OnTime has to be called, if nothing else happens before.
@@ -113,14 +122,15 @@ class Conductor {
 
   void Greet(Moment now, ConnectionId connection, const v1::ToMaster& message);
   bool Welcome(Moment now, ConnectionId connection, const v1::Hello& hello);
+  void StopStrays(NodeIndex node, const v1::Hello& hello);
   void Refuse(ConnectionId connection, const std::string& reason);
   void Hear(Moment now, NodeIndex node, ConnectionId connection, std::string_view bytes);
   void TakeIn(Moment now, NodeIndex node, AgentLink& link, const v1::Report& report);
   void SayGoodbye(Moment now);
   void Note(std::string line) { effects_.push_back(Print{std::move(line)}); }
 
-  const Epoch epoch_;
-  const std::filesystem::path job_directory_;
+  Epoch epoch_;
+  std::filesystem::path job_directory_;
   Engine engine_;
   AgentTable agents_;
 
@@ -137,6 +147,7 @@ class Conductor {
   bool taking_over_ = true;  // until the first append
   bool was_over_ = false;    // the job had ended before this master began
   bool has_left_ = false;
+  bool is_read_only_ = false;
   std::optional<Monotonic> farewell_;
   std::optional<Monotonic> not_before_;  // a deadline that was missed by far waits until then
   std::optional<Monotonic> last_watch_;

@@ -16,8 +16,10 @@
 #include <vector>
 
 #include "detect/rule_table.h"
+#include "journal/crash_mark.h"
 #include "journal/job_directory.h"
 #include "journal/journal.h"
+#include "journal/recovery.h"
 #include "master/clock.h"
 #include "master/conductor.h"
 #include "master/control_api.h"
@@ -38,23 +40,40 @@ constexpr Duration kAppendAgain = 1s;    // the disk was full: training goes on,
 constexpr Duration kAppendSlow = 5s;     // a write that lasts longer is told to people
 constexpr Duration kWatchInterval = 1s;  // how often silent agents are looked for
 
+int Refuse(const Error& error) {
+  Log("cannot run: " + error.message);
+  return error.kind == ErrorKind::kVersion ? kExitVersion : error.kind == ErrorKind::kFenced ? kExitFenced : kExitAgain;
+}
+
 // The world around a Conductor: sockets, timers, the provider, and a thread that writes the journal, so that a disk
 // that hangs for half a minute makes nobody believe that the master is dead. Everything else is on one thread.
 class Master : private ControlApi::Job {
  public:
-  Master(JobDirectory directory, Journal journal)
+  Master(JobDirectory directory, Journal journal, CrashMark mark, Recovered recovered)
       : directory_(std::move(directory)),
         journal_(std::move(journal)),
-        conductor_(journal_.epoch(), directory_.path()),
+        mark_(std::move(mark)),
+        engine_change_(std::move(recovered.engine_change)),
+        conductor_(journal_.epoch(), directory_.path(), std::move(recovered.engine)),
         watch_(io_),
         deadline_(io_),
-        append_again_(io_) {}
+        append_again_(io_) {
+    if (recovered.last) clock_.ContinueAfter(*recovered.last);
+    conductor_.on_step = [this](const Input* under_way) {
+      under_way != nullptr ? mark_.Enter(*under_way) : mark_.Leave();
+    };
+  }
 
   int Run(const JobSpec& spec) {
-    if (const Status recovered = Recover(); !recovered) return Refuse(recovered.error());
     if (const Status listening = Listen(spec); !listening) return Refuse(listening.error());
     if (job().phase != Phase::kEnded) MakeProvider(spec);
-    Drive([&] { conductor_.Begin(clock_.Now(), spec); });
+    Drive([&] {
+      if (mark_.crash() && mark_.crash()->times >= CrashMark::kCrashesMax) {
+        conductor_.BeginReadOnly(clock_.Now(), CrashMark::Explain(*mark_.crash()));
+      } else {
+        conductor_.Begin(clock_.Now(), spec, engine_change_);
+      }
+    });
     Watch();
     io_.run();
     writer_.join();
@@ -63,21 +82,6 @@ class Master : private ControlApi::Job {
 
  private:
   const JobState& job() const { return conductor_.engine().job(); }
-
-  Status Recover() {
-    Result<std::vector<Input>> inputs = journal_.LoadInputs();
-    if (!inputs) return std::unexpected(inputs.error());
-    for (const Input& input : *inputs) conductor_.Recover(input);
-    if (!inputs->empty()) clock_.ContinueAfter(inputs->back().at);
-    return {};
-  }
-
-  int Refuse(const Error& error) {
-    Log("cannot run: " + error.message);
-    return error.kind == ErrorKind::kVersion  ? kExitVersion
-           : error.kind == ErrorKind::kFenced ? kExitFenced
-                                              : kExitAgain;
-  }
 
   void MakeProvider(const JobSpec& spec) {
     provider_ = std::make_unique<LocalProvider>(
@@ -276,6 +280,8 @@ class Master : private ControlApi::Job {
 
   const JobDirectory directory_;
   Journal journal_;  // the writer's thread's, from the first Write on
+  CrashMark mark_;
+  const std::string engine_change_;
   Conductor conductor_;
   MasterClock clock_;
   const Doer doer_{*this};
@@ -327,7 +333,11 @@ int RunMaster(const std::filesystem::path& job_directory) {
     const int status = refuse(journal.error());
     return journal.error().kind == ErrorKind::kEnvironment ? kExitAgain : status;
   }
-  return Master(std::move(*directory), std::move(*journal)).Run(*spec);
+  CrashMark mark(directory->path() / "crash_mark");
+  Result<Recovered> recovered = RecoverJob(*journal, mark);
+  if (!recovered) return Refuse(recovered.error());
+  if (!recovered->skipped_check.empty()) Log(recovered->skipped_check);
+  return Master(std::move(*directory), std::move(*journal), std::move(mark), std::move(*recovered)).Run(*spec);
 }
 
 }  // namespace aimaster
