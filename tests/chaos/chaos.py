@@ -8,15 +8,14 @@ What must hold in the end, whatever happened: each rank has done each step, once
 output file has what it said; there were as many restarts as shims were killed, and each record names such an instance;
 the job Succeeded and the follower says so with 0; nothing of ours is left.
 """
-import contextlib
 import os
 import signal
 import subprocess
 import time
 from pathlib import Path
 
-from world import (ENDS, RANK, World, check, check_output, check_training, environment_of, kill, processes,
-                   rank_processes, read, seed_and_random, send, tell, wait_for)
+from world import (ENDS, RANK, World, check, check_output, check_training, environment_of, fill, kill, processes,
+                   rank_processes, read, seed_and_random, send, set_link, tell, wait_for)
 
 STEP_SECONDS = 0.1
 LAST_SHIM = 0.8  # of the steps: a rank whose shim is killed later may have ended before the news arrives
@@ -171,8 +170,8 @@ class Chaos:
                   f"run has shown {len(said)} of {self.steps} steps of rank 0")
         left = self.world.everything_gone()
         check(not left, f"left behind: {left}")
-        return {**self.counts(), "ranks of an instance": self.ranks_each, "restarts": state["restarts"], "epochs": state["epoch"],
-                "seconds": round(self.seconds, 1), "status": state["status"]}
+        return {**self.counts(), "ranks of an instance": self.ranks_each, "restarts": state["restarts"],
+                "epochs": state["epoch"], "seconds": round(self.seconds, 1), "status": state["status"]}
 
 
 def plain(folder, seconds, kills):
@@ -208,14 +207,6 @@ class FullDisk:
             self.chaos.journal.job().get("restarts") != self.chaos.restarts_expected
 
 
-def fill(path):
-    with open(path, "wb", buffering=0) as file:
-        for size in (1 << 20, 1 << 12, 1):
-            with contextlib.suppress(OSError):
-                while file.write(b"\0" * size):
-                    pass
-
-
 def full_disk(folder, seconds, kills):
     """Needs a mount namespace of its own besides."""
     seed, random = seed_and_random()
@@ -244,10 +235,6 @@ class Link:
         set_link(self.is_up)
         self.times += not self.is_up
         self.until = time.monotonic() + self.chaos.random.uniform(0.5, 4 if self.is_up else self.longest)
-
-
-def set_link(up):
-    subprocess.run(["ip", "link", "set", "lo", "up" if up else "down"], check=True)
 
 
 def link_loss(folder, seconds, kills):

@@ -6,7 +6,6 @@
 In each of them the same happens: an agent and a master are killed, then a shim. Training has to be complete, with one
 restart, and nothing left.
 """
-import contextlib
 import os
 import re
 import signal
@@ -15,8 +14,8 @@ import sys
 import time
 from pathlib import Path
 
-from world import (HERE, RANK, Violation, World, check, check_training, describe, kill, processes, rank_processes, read,
-                   send, start, tell, wait_for)
+from world import (HERE, RANK, Violation, World, check, check_training, describe, fill, kill, processes,
+                   rank_processes, read, send, start, tell, wait_for)
 
 USER = 61234  # no account has it
 WITHOUT_PTRACE = ["/usr/bin/python3", str(HERE / "without_ptrace.py")]
@@ -255,14 +254,6 @@ def stalled_home(folder, seconds, node_lost_timeout):
 
 
 # -- a full disk -------------------------------------------------------------------------------------------------------
-
-
-def fill(path):
-    with open(path, "wb", buffering=0) as file:
-        for size in (1 << 20, 1 << 12, 1):
-            with contextlib.suppress(OSError):
-                while file.write(b"\0" * size):
-                    pass
 
 
 def shim_dies_on_full_disk(folder, seconds):

@@ -6,15 +6,10 @@ must be known afterwards.
 """
 import os
 import signal
-import subprocess
 import time
 
 from faults import Job
-from world import World, check, processes, rank_processes, send, tell, wait_for
-
-
-def set_link(up):
-    subprocess.run(["ip", "link", "set", "lo", "up" if up else "down"], check=True)
+from world import World, check, processes, rank_processes, send, set_link, tell, wait_for
 
 
 def identities():

@@ -5,9 +5,9 @@ step, and holds a lock, so that a second life beside it shows at once.
     rank.py DIRECTORY STEPS SECONDS_PER_STEP
 
 DIRECTORY is shared by all ranks and all lives. For each rank it gets RANK.lock, RANK.checkpoint (the last step whose
-line is written) and RANK.log (one line per life and per step: attempt, step or `begins`). A life that finds the lock taken writes to
-`doubled` and ends with 99. With RANK.fail-N in the directory, life N of the rank prints that file and ends with 3 at
-its next step, once; with RANK.end it ends with 0 there.
+line is written) and RANK.log (one line per life and per step: attempt, step or `begins`). A life that finds the lock
+taken writes to `doubled` and ends with 99. With RANK.fail-N in the directory, life N of the rank prints that file and
+ends with 3 at its next step.
 """
 import contextlib
 import fcntl
@@ -70,8 +70,6 @@ def main():
         append(path("log"), f"{ATTEMPT} {step}\n")
         say(f"step {step}")
         save(step)
-        if os.path.exists(path("end")):
-            break
     say(f"rank {RANK} attempt {ATTEMPT} is done")
 
 

@@ -306,6 +306,20 @@ def check_output(directory, ranks, ranks_each, work, complete=True):
             check(set(said) <= set(life), f"rank {rank} attempt {attempt} said {said} and did {life}")
 
 
+def fill(path):
+    """To the last byte of its file system."""
+    with open(path, "wb", buffering=0) as file:
+        for size in (1 << 20, 1 << 12, 1):
+            with contextlib.suppress(OSError):
+                while file.write(b"\0" * size):
+                    pass
+
+
+def set_link(up):
+    """The only one of a network namespace."""
+    subprocess.run(["ip", "link", "set", "lo", "up" if up else "down"], check=True)
+
+
 def seed_and_random():
     """The seed decides what is done and for how long; when the kernel lets whom run is not ours to repeat."""
     seed = int(os.environ.get("AIMASTER_CHAOS_SEED") or random.SystemRandom().randrange(10 ** 9))
