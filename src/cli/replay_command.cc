@@ -135,7 +135,7 @@ std::string Table(const Replay& replay) {
 json DecisionsJson(const std::vector<Decision>& decisions) {
   json list = json::array();
   for (const Decision& decision : decisions) {
-    list.push_back({{"kind", decision.kind}, {"summary", decision.summary}, {"reasons", decision.reasons}});
+    list.push_back({{"decision", decision.kind}, {"summary", decision.summary}, {"reasons", decision.reasons}});
   }
   return list;
 }

@@ -18,6 +18,7 @@
 #include "journal/files.h"
 #include "journal/json_fields.h"
 #include "journal/plausible.h"
+#include "journal/private_directory.h"
 
 namespace aimaster {
 
@@ -111,8 +112,9 @@ Status JobDirectory::Fill(const JobDirectory& directory, const JobSpec& spec) {
 
 Result<JobDirectory> JobDirectory::Create(const Home& home, const JobSpec& spec) {
   std::error_code error;
-  std::filesystem::create_directories(home.jobs(), error);
-  if (error) return CannotWrite(home.path(), error.message());
+  if (const Status made = MakePrivateDirectories(home.jobs()); !made) {
+    return CannotWrite(home.path(), made.error().message);
+  }
 
   // A directory with a dot in front is no job to anybody, so one that a crash leaves half made is never seen.
   const Path whole = home.jobs() / spec.id.text();
@@ -141,6 +143,7 @@ Result<JobDirectory> JobDirectory::Open(const Path& where) {
   if (error || access(directory.spec().c_str(), F_OK) != 0) {
     return Fail(ErrorKind::kNotFound, where.string() + " is not the directory of a job: it has no spec.json");
   }
+  if (const Status is_private = CheckPrivate(absolute); !is_private) return std::unexpected(is_private.error());
   return directory;
 }
 

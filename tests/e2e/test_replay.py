@@ -40,7 +40,7 @@ def test_the_json_contract(home):
     assert answer["job_id"] == job and answer["result"] == "same" and answer["status"] == "Succeeded"
     assert answer["parameters"] == {} and answer["judgement_differences"] == []
     assert answer["recorded_inputs"] == answer["replayed_inputs"] > 10
-    assert [d["recorded"][0]["kind"] for d in answer["decisions"]] == ["Restart", "Restart", "Succeed"]
+    assert [d["recorded"][0]["decision"] for d in answer["decisions"]] == ["Restart", "Restart", "Succeed"]
     assert all(d["same"] and d["recorded"] == d["replayed"] for d in answer["decisions"])
     assert set(answer["decisions"][0]) == {"input", "kind", "time", "round", "epoch", "recorded", "replayed", "same"}
     assert set(answer["masters"][0]) == {"epoch", "program", "engine", "rules"}
@@ -55,7 +55,7 @@ def test_another_limit_ends_where_the_histories_part(home):
     assert "(round 1): " in first and "--max-num-of-job-restart=1" in first, first
     answer = home.call("replay", job, "--max-num-of-job-restart=1", "--json").json()
     assert answer["result"] == "parts" and answer["parameters"] == {"max-num-of-job-restart": "1"}
-    assert answer["decisions"][-1]["replayed"][0]["kind"] == "Fail"
+    assert answer["decisions"][-1]["replayed"][0]["decision"] == "Fail"
     assert answer["replayed_inputs"] < answer["recorded_inputs"]
 
 
