@@ -15,9 +15,11 @@ Status MakePrivateDirectories(const std::filesystem::path& path) {
   std::filesystem::path made;
   for (const std::filesystem::path& part : path) {
     made /= part;
+    if (mkdir(made.c_str(), 0700) == 0) continue;
+    const int error = errno;
     struct stat status = {};
-    if (mkdir(made.c_str(), 0700) == 0 || (stat(made.c_str(), &status) == 0 && S_ISDIR(status.st_mode))) continue;
-    return Fail(ErrorKind::kEnvironment, "cannot make " + made.string() + ": " + std::strerror(errno));
+    if (stat(made.c_str(), &status) != 0) return Fail(ErrorKind::kEnvironment, std::strerror(error));
+    if (!S_ISDIR(status.st_mode)) return Fail(ErrorKind::kEnvironment, std::strerror(ENOTDIR));
   }
   return {};
 }

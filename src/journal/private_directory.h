@@ -11,7 +11,8 @@
 
 namespace aimaster {
 
-// Makes the directory and what is missing above it, each 0700. One that exists is left as it is.
+// Makes the directory and what is missing above it, each 0700. One that exists is left as it is. The error is
+// what the system says, without the path.
 Status MakePrivateDirectories(const std::filesystem::path& path);
 
 // An error when the directory belongs to another user, or users other than its owner may write in it: what it says to
