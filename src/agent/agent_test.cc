@@ -8,6 +8,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <filesystem>
+
 #include "agent/agent.h"
 #include "agent/agent_test_support.h"
 #include "agent/limits.h"
@@ -121,6 +123,41 @@ TEST_F(AgentTest, TheEnvironmentIsTheJobsAndTheRanksAndMarked) {
     EXPECT_NE(environment.find(line), std::string::npos) << line << environment;
   }
   EXPECT_EQ(environment.find("AIMASTER_BIN"), std::string::npos) << "something of ours was inherited";
+}
+
+TEST_F(AgentTest, AnExitThatNoFileTakesIsFoundInTheShimsMemory) {
+  // A directory in the place of the exit file: not even root can write it.
+  Script("while [ ! -e $JOB/go ]; do sleep 0.01; done; exit 7");
+  StartBoth();
+  ASSERT_TRUE(master->Until([&] { return !master->hellos.empty(); }));
+  OrderStart();
+  ASSERT_TRUE(Await(kAttemptStarted));
+  ASSERT_TRUE(MakeDirectories(Directory().File("rank0.exit.json") + "/in_the_way"));
+  ASSERT_TRUE(WriteSmallFile(job_directory + "/go", ""));
+  ASSERT_TRUE(Await(kRankExited));
+  EXPECT_EQ(Exit().code(), 7);
+  EXPECT_EQ(Exit().lost_reason(), "");
+  std::filesystem::remove_all(Directory().File("rank0.exit.json"));
+  ASSERT_TRUE(Await(kAttemptEnded));
+  EXPECT_EQ(End().lost_reason(), "");
+}
+
+TEST_F(AgentTest, WhatItCouldNotWatchIsNotStarted) {
+  Script("exec sleep $0");
+  rlimit limit{};
+  ASSERT_EQ(::getrlimit(RLIMIT_NOFILE, &limit), 0);
+  StartBoth();
+  ASSERT_TRUE(master->Until([&] { return !master->hellos.empty(); }));
+  const rlimit few{40, 40};
+  ASSERT_EQ(::prlimit(agent, RLIMIT_NOFILE, &few, nullptr), 0);
+  OrderStart(0, 100);
+  ASSERT_TRUE(Await(kAttemptEnded));
+  EXPECT_EQ(Exit().exec_errno(), EMFILE);
+  EXPECT_NE(Exit().exec_error().find("may have 40 files open and would need 3"), std::string::npos)
+      << Exit().exec_error();
+  EXPECT_FALSE(Has(kAttemptStarted));
+  OrderStart(1);
+  EXPECT_TRUE(Await(kAttemptStarted, 1)) << "one is not too many";
 }
 
 // ---- stopping ----

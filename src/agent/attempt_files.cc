@@ -5,6 +5,7 @@
 
 #include <cerrno>
 #include <charconv>
+#include <filesystem>
 #include <nlohmann/json.hpp>
 
 #include "agent/error_file.h"
@@ -174,6 +175,33 @@ std::optional<RankExitFile> ParseRankExit(std::string_view text) {
   exit.time_ns = members.Int<int64_t>("time_ns");
   if (!members.good() || exit.code.has_value() == exit.signal.has_value()) return std::nullopt;
   return exit;
+}
+
+std::map<uint32_t, RankExitFile> ParseKeptExits(std::string_view pages) {
+  std::map<uint32_t, RankExitFile> exits;
+  for (; !pages.empty(); pages.remove_prefix(std::min<size_t>(pages.size(), kShimExitFileBytes))) {
+    std::string_view page = pages.substr(0, kShimExitFileBytes);
+    page = page.substr(0, page.find('\0'));
+    const json object = Parse(page);
+    Members members(object);
+    const auto local = members.Int<uint32_t>("local");
+    if (const auto exit = ParseRankExit(page); exit && members.good()) exits[local] = *exit;
+  }
+  return exits;
+}
+
+std::map<uint32_t, RankExitFile> ReadKeptExits(pid_t shim) {
+  const std::string folder = "/proc/" + std::to_string(shim) + "/fd";
+  std::error_code error;
+  for (std::filesystem::directory_iterator entry(folder, error), end; !error && entry != end; entry.increment(error)) {
+    std::error_code unreadable;
+    const std::string target = std::filesystem::read_symlink(entry->path(), unreadable);
+    if (target.starts_with("/memfd:" AIMASTER_KEPT_EXITS)) {
+      return ParseKeptExits(
+          ReadSmallFile(entry->path(), size_t{kLaunchMaxRanks} * kShimExitFileBytes).value_or(std::string()));
+    }
+  }
+  return {};
 }
 
 std::string FormatEnded(const Ended& ended, int64_t time_ns) {

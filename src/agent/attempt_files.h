@@ -9,6 +9,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -72,6 +73,11 @@ struct RankExitFile {
   int32_t exec_errno = 0;
 };
 std::optional<RankExitFile> ParseRankExit(std::string_view text);
+
+// What a shim keeps in memory (shim/launch_format.h): exits by local number.
+std::map<uint32_t, RankExitFile> ParseKeptExits(std::string_view pages);
+// Of a living shim; empty where it can't be looked into.
+std::map<uint32_t, RankExitFile> ReadKeptExits(pid_t shim);
 
 struct Ended {
   std::string lost_reason;  // empty: the shim ended by itself

@@ -70,6 +70,10 @@ void AttemptLife::Start(const std::string& launch) {
     LoseStart(prepared.error().message, errno);  // it failed in a system call of this moment
     return;
   }
+  if (const Status room = owner_.HasDescriptors(); !room) {
+    LoseStart(room.error().message, EMFILE);
+    return;
+  }
   spawn_until_ = MonotonicNow() + kSpawnPatience;
   Spawn();
 }
@@ -233,11 +237,26 @@ void AttemptLife::CollectExits() {
   if (exit_delay_ == Duration::zero()) {
     exit_delay_ = kPollFirst;
     poll_since_ = MonotonicNow();
+    ask_kept_at_ = poll_since_ + kKeptExitsEvery;
   }
   exit_timer_.After(exit_delay_, [this] {
     exit_delay_ = NextPoll(exit_delay_, MonotonicNow() - poll_since_);
+    if (MonotonicNow() >= ask_kept_at_) CollectKeptExits();
     CollectExits();
   });
+}
+
+// The file system may take nothing any more; what the shim has in its memory will not be in a file when it ends.
+void AttemptLife::CollectKeptExits() {
+  ask_kept_at_ = MonotonicNow() + kKeptExitsEvery;
+  auto kept = ReadKeptExits(shim_.pid);
+  for (RankLife& rank : ranks_) {
+    const auto exit = rank.is_dead && !rank.end ? kept.find(rank.rank.local) : kept.end();
+    if (exit == kept.end()) continue;
+    LogWarning(Name() + ": took the exit of rank " + std::to_string(rank.rank.rank) +
+               " from the shim's memory, since its file is not there");
+    SetRankEnd(rank, RankEnd{.rank = rank.rank, .exit = std::move(exit->second)});
+  }
 }
 
 bool AttemptLife::HasUnreportedDead() const {

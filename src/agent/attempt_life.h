@@ -36,6 +36,8 @@ class AttemptOwner {
   virtual const std::string& boot_id() const = 0;
   virtual const std::string& shim_path() const = 0;
   virtual std::set<pid_t> LiveShims() const = 0;
+  // Whether all that is live here, the asking attempt with it, may have the files open that it takes to watch it.
+  virtual Status HasDescriptors() const = 0;
   // How a child of ours ended, as waitpid says it; nothing for strangers.
   virtual std::optional<int> WaitStatus(pid_t pid) = 0;
   // A rank has ended, just now; fills in what only the node knows.
@@ -95,6 +97,7 @@ class AttemptLife {
 
   void CollectExits();
   bool HasUnreportedDead() const;
+  void CollectKeptExits();
   void SetRankEnd(RankLife& rank, RankEnd end);
 
   void ExpectAnswer(Duration patience);
@@ -132,6 +135,7 @@ class AttemptLife {
   Duration started_delay_{};
   Duration exit_delay_{};
   Duration sweep_delay_{};
+  Monotonic ask_kept_at_;
   Monotonic poll_since_;
   Timer started_timer_;
   Timer exit_timer_;

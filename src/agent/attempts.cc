@@ -8,8 +8,10 @@
 #include <optional>
 #include <utility>
 
+#include "agent/descriptor_limit.h"
 #include "agent/frame_check.h"
 #include "agent/launch_file.h"
+#include "agent/limits.h"
 #include "agent/log.h"
 #include "agent/small_file.h"
 
@@ -165,6 +167,7 @@ void Attempts::Start(const v1::StartInstance& start, const v1::JobConfig& job, u
   }
   for (const v1::RankLaunch& rank : start.ranks()) claim.ranks.push_back({rank.rank(), rank.local()});
   const std::string launch = FormatLaunch(MakeLaunch(claim, directory, options_.lease, start, job));
+  if (Live().empty()) own_descriptors_ = CountDescriptors();
   LogInfo("starting " + ToText(key) + " (" + start.instance_name() + "), round " + std::to_string(start.round()));
   AttemptLife& life = Add(directory, std::move(claim));
   life.holds_master_port = start.holds_master_port();
@@ -240,6 +243,20 @@ std::set<pid_t> Attempts::LiveShims() const {
     if (life->shim_pid() != 0) shims.insert(life->shim_pid());
   }
   return shims;
+}
+
+// An agent that runs out of them in mid-run can neither watch nor stop what it started.
+Status Attempts::HasDescriptors() const {
+  size_t needed = own_descriptors_ + kDescriptorsSpare;
+  for (const auto& [key, life] : attempts_) {
+    if (!life->has_ended()) needed += kDescriptorsPerAttempt + kDescriptorsPerRank * life->claim().ranks.size();
+  }
+  const size_t limit = DescriptorLimit();
+  if (limit == 0 || needed <= limit) return {};
+  return Fail(ErrorKind::kEnvironment,
+              "the agent of this node may have " + std::to_string(limit) + " files open and would need " +
+                  std::to_string(needed) +
+                  " to look after what runs here; raise the hard limit of open files (ulimit -Hn)");
 }
 
 std::vector<AttemptKey> Attempts::Live() const {

@@ -54,6 +54,7 @@ class Attempts : public AttemptOwner {
   const std::string& boot_id() const override { return options_.boot_id; }
   const std::string& shim_path() const override { return options_.shim_path; }
   std::set<pid_t> LiveShims() const override;
+  Status HasDescriptors() const override;
   std::optional<int> WaitStatus(pid_t pid) override;
   void OnRankEnded(const AttemptLife& attempt, RankEnd& end) override { callbacks_.on_rank_ended(attempt, end); }
   void ReportRankEnd(const AttemptLife& attempt, const RankEnd& end) override {
@@ -75,6 +76,7 @@ class Attempts : public AttemptOwner {
   AttemptsOptions options_;
   Callbacks callbacks_;
   std::map<AttemptKey, std::unique_ptr<AttemptLife>> attempts_;
+  size_t own_descriptors_ = 0;     // open while nothing runs here
   std::map<pid_t, int> statuses_;  // of shims that waitpid has told us of and nobody has asked for
 };
 

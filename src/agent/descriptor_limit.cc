@@ -1,5 +1,6 @@
 #include "agent/descriptor_limit.h"
 
+#include <dirent.h>
 #include <fcntl.h>
 #include <sys/resource.h>
 
@@ -18,6 +19,20 @@ void RaiseDescriptorLimit() {
   raised_limit = original_limit;
   raised_limit.rlim_cur = raised_limit.rlim_max;
   ::setrlimit(RLIMIT_NOFILE, &raised_limit);
+}
+
+size_t DescriptorLimit() {
+  rlimit limit{};
+  return ::getrlimit(RLIMIT_NOFILE, &limit) == 0 ? limit.rlim_cur : 0;
+}
+
+size_t CountDescriptors() {
+  DIR* const directory = ::opendir("/proc/self/fd");
+  if (directory == nullptr) return 0;
+  size_t count = 0;
+  while (const dirent* entry = ::readdir(directory)) count += entry->d_name[0] != '.';
+  ::closedir(directory);
+  return count - 1;  // less the one that listed them
 }
 
 OriginalDescriptorLimit::OriginalDescriptorLimit() {

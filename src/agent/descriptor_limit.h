@@ -5,10 +5,16 @@
 
 #include <spawn.h>
 
+#include <cstddef>
+
 namespace aimaster::agent {
 
 // Raises our own limit; once, at the start.
 void RaiseDescriptorLimit();
+
+// How many files we may have open, and have now; 0 where that can't be found out.
+size_t DescriptorLimit();
+size_t CountDescriptors();
 
 // While one exists, a process that is started gets the original limit. Its file actions have to begin with
 // FreeDescriptor: with the low numbers all taken it could open nothing under that limit.

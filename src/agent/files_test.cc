@@ -100,6 +100,17 @@ TEST(StatTest, KnowsItself) {
   EXPECT_EQ(OpenPidfd({::getpid(), self->start_ticks + 1}), -1);
 }
 
+TEST(KeptExitsTest, PagesThatAreBlankOrNonsenseAreLeftOut) {
+  std::string pages(3 * kShimExitFileBytes, '\0');
+  const std::string exit = R"({"rank":9,"local":4,"code":7,"signal":null,"time_ns":5})";
+  pages.replace(kShimExitFileBytes, exit.size(), exit);
+  pages.replace(2 * kShimExitFileBytes, 3, "{]x");
+  const auto exits = ParseKeptExits(pages);
+  ASSERT_EQ(exits.size(), 1u);
+  EXPECT_EQ(exits.at(4).code, 7);
+  EXPECT_TRUE(ParseKeptExits("").empty());
+}
+
 TEST(StatusTest, APendingSignalIsSeenWhoeverItWasSentTo) {
   const std::string status =
       "Name:\tx\nSigQ:\t1/2\nSigPnd:\t0000000000000004\nShdPnd:\t0000000000004000\nSigBlk:\tff\n";

@@ -44,7 +44,14 @@ inline constexpr auto kPollFirst = 200us;
 inline constexpr auto kPollFast = 2ms;
 inline constexpr auto kPollFastFor = 100ms;
 inline constexpr auto kPollSlow = 20ms;
+inline constexpr auto kKeptExitsEvery = 500ms;  // an exit file this late is asked for in the shim's memory
 static_assert(kPollFirst < kPollFast && kPollFast < kPollSlow);
+
+// Descriptors. An attempt holds its shim, and of each rank the process and two output files; the rest is for what is
+// opened for a moment.
+inline constexpr size_t kDescriptorsPerAttempt = 1;
+inline constexpr size_t kDescriptorsPerRank = 3;
+inline constexpr size_t kDescriptorsSpare = 8;
 
 // Starting a shim where processes or memory are used up.
 inline constexpr auto kSpawnPatience = 3s;

@@ -83,6 +83,12 @@ static void ReadFailures(struct Attempt* attempt) {
   }
 }
 
+static void KeepExit(int kept_exits, uint32_t index, const struct Text* text) {
+  if (kept_exits < 0) return;
+  // Where there is no memory either, the file is all there is.
+  (void)!pwrite(kept_exits, text->bytes, text->length, (off_t)index * kShimExitFileBytes);
+}
+
 // Writes the exit files of all that ended; what fails is tried again later. Returns 0, or the last errno.
 static int RecordExits(struct Attempt* attempt) {
   int problem = 0;
@@ -95,6 +101,7 @@ static int RecordExits(struct Attempt* attempt) {
     struct Text text = TEXT_OVER(bytes);
     ExitFileName(rank, name, sizeof name);
     PrintExit(&text, rank, attempt->launch.ranks ? &attempt->launch.ranks[i] : NULL, attempt->launch.log_dir);
+    KeepExit(attempt->kept_exits, i, &text);
     if (PutReservedFile(attempt->directory, name, &text)) {
       rank->state = kRankRecorded;
       continue;

@@ -41,6 +41,9 @@ struct Attempt {
   bool held_signals[2];    // USR1, USR2: arrived before the ranks could mean anything by them
   int64_t retry_exit_ns;   // when exit files that could not be written are tried again; 0: none
   bool told_exit_problem;
+  bool told_started_problem;
+  bool told_descendants_problem;
+  int kept_exits;  // the exit files once more, in memory (launch_format.h); -1: there is no such memory
 
   struct LeaseReader lease;
   int64_t orphaned_ms;  // how long there was no master when we stopped for it; 0: that was not the reason

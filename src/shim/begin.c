@@ -6,6 +6,7 @@
 #include <signal.h>
 #include <string.h>
 #include <sys/prctl.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "shim/durable.h"
@@ -123,6 +124,7 @@ enum Begin BeginAttempt(struct Attempt* attempt, const char* path, int* code) {
   if (IsSpent(attempt->directory)) return kBeginOver;
   if ((*code = ReadLaunch(attempt)) != 0 || (*code = Isolate()) != 0 || (*code = Reserve(attempt)) != 0)
     return kBeginOver;
+  attempt->kept_exits = (int)syscall(SYS_memfd_create, AIMASTER_KEPT_EXITS, 1u /* close-on-exec */);
   OpenLease(&attempt->lease, &attempt->launch);
   return kBeginGo;
 }

@@ -51,6 +51,9 @@ enum {
 #define AIMASTER_FILE_UNKILLABLE "unkillable.json"  // there while processes survive SIGKILL
 #define AIMASTER_FILE_ENDED "ended.json"            // no descendant exists any more
 #define AIMASTER_FILE_EXIT_FORMAT "rank%u.exit.json"
+// The exit files once more in a memfd of this name, one page of kShimExitFileBytes per rank: an agent finds it among
+// the shim's descriptors (/proc/PID/fd) when the file system takes nothing any more. It lives as long as the shim.
+#define AIMASTER_KEPT_EXITS "aimaster-exits"
 #define AIMASTER_FILE_OUT_FORMAT "rank%u.out"  // in log_dir, as is .err
 #define AIMASTER_FILE_ERR_FORMAT "rank%u.err"
 

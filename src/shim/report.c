@@ -11,13 +11,16 @@
 #include "shim/files.h"
 #include "shim/process.h"
 
+static const int64_t kRetryStartedNs = 500 * MILLISECONDS;
 enum { kUnkillableNamed = 32, kFullScanEvery = 16 };
 static const int64_t kScanEveryNs = 2000 * MILLISECONDS;
 static const int64_t kScanCostFactor = 1000;
 static const int64_t kUnkillableAfterNs = 3000 * MILLISECONDS;
 
-static void Put(struct Attempt* attempt, const char* name, const struct Text* text) {
-  if (!PutFile(attempt->directory, name, text)) Say("cannot write %s: %s", name, strerror(errno));
+static bool Put(struct Attempt* attempt, const char* name, const struct Text* text) {
+  const bool ok = PutFile(attempt->directory, name, text);
+  if (!ok) Say("cannot write %s: %s", name, strerror(errno));
+  return ok;
 }
 
 void WriteStarted(struct Attempt* attempt) {
@@ -41,8 +44,14 @@ void WriteStarted(struct Attempt* attempt) {
     separator = ",";
   }
   Print(&text, "],\"time_ns\":%lld}\n", (long long)WallTimeNs());
-  Put(attempt, AIMASTER_FILE_STARTED, &text);
-  attempt->started_due_ns = 0;
+  // Without it nobody knows our ranks; said once, tried until it is there.
+  if (PutFile(attempt->directory, AIMASTER_FILE_STARTED, &text)) {
+    attempt->started_due_ns = 0;
+    return;
+  }
+  if (!attempt->told_started_problem) Say("cannot write %s: %s; trying again", AIMASTER_FILE_STARTED, strerror(errno));
+  attempt->told_started_problem = true;
+  attempt->started_due_ns = NowNs() + kRetryStartedNs;
 }
 
 static uint64_t Digest(uint64_t digest, const struct Descendant* process) {
@@ -86,10 +95,12 @@ int64_t WriteDescendants(struct Attempt* attempt) {
     if (all[i].branch != 0) digest = Digest(digest, &all[i]);
   }
   if (digest != attempt->descendants_seen) {
-    attempt->descendants_seen = digest;
-    if (!PutDescendants(attempt->directory, all, count)) {
-      Say("cannot write %s: %s", AIMASTER_FILE_DESCENDANTS, strerror(errno));
+    const bool ok = PutDescendants(attempt->directory, all, count);
+    if (ok) attempt->descendants_seen = digest;  // else it is written at the next look
+    if (!ok && !attempt->told_descendants_problem) {
+      Say("cannot write %s: %s; trying again", AIMASTER_FILE_DESCENDANTS, strerror(errno));
     }
+    attempt->told_descendants_problem = !ok;
   }
   const int64_t pause = (OwnCpuNs() - before) * kScanCostFactor;
   return NowNs() + (pause > kScanEveryNs ? pause : kScanEveryNs);
@@ -120,7 +131,7 @@ void WriteUnkillable(struct Attempt* attempt, const struct Descendant* all, size
     unlinkat(attempt->directory, AIMASTER_FILE_UNKILLABLE, 0);
   } else {
     Say("%d processes outlive their SIGKILL, see %s", named, AIMASTER_FILE_UNKILLABLE);
-    Put(attempt, AIMASTER_FILE_UNKILLABLE, &text);
+    if (!Put(attempt, AIMASTER_FILE_UNKILLABLE, &text)) attempt->unkillable_seen = 0;  // at the next pass again
   }
 }
 

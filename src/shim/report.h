@@ -6,6 +6,7 @@
 #include "shim/attempt.h"
 #include "shim/descendants.h"
 
+// Sets when to try again where it could not be written.
 void WriteStarted(struct Attempt* attempt);
 
 // Keeps the list of descendants on disk, for whoever has to clean up when we were killed. Returns when to call again: a
