@@ -156,10 +156,10 @@ Result<JobSpec> JobDirectory::ReadSpec() const {
   if (!text) return std::unexpected(text.error());
   Result<JobSpec> decoded = DecodeJobSpec(*text);
   if (!decoded) return Fail(decoded.error().kind, spec().string() + ": " + decoded.error().message);
+  if (decoded->id == JobId()) return Fail(ErrorKind::kEnvironment, spec().string() + ": it names no job");
   if (const Status plausible = CheckPlausible(*decoded); !plausible) {
     return Fail(plausible.error().kind, spec().string() + ": " + plausible.error().message);
   }
-  if (decoded->id == JobId()) return Fail(ErrorKind::kEnvironment, spec().string() + ": it names no job");
   return decoded;
 }
 

@@ -3,6 +3,8 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
+#include <cstring>
 
 #include "journal/rows.h"
 
@@ -22,7 +24,11 @@ Result<JobReader> JobReader::Open(const JobDirectory& directory) {
   const auto none_yet = [&] {
     return Fail(ErrorKind::kNotFound, "job " + directory.path().filename().string() + " has no journal yet");
   };
-  if (access(path.c_str(), F_OK) != 0) return none_yet();
+  if (access(path.c_str(), F_OK) != 0) {
+    if (errno == ENOENT) return none_yet();
+    return Fail(ErrorKind::kEnvironment, "cannot read " + path.string() + ": " + std::strerror(errno) +
+                                             "; a job is read by its owner, or from a copy that is yours");
+  }
   Result<Database> database = Database::Open(path, Database::Mode::kRead);
   if (!database) return std::unexpected(database.error());
   constexpr const char* kVersion = "PRAGMA user_version";

@@ -162,7 +162,10 @@ class ReadOnlyJob : public JobReaderTest {
         if (entry.is_regular_file()) fs::permissions(entry.path(), fs::perms(0444));
       }
       fs::permissions(directory.path(), fs::perms(0555));
-      fs::permissions(place_.path(), fs::perms(0755));
+      for (fs::path parent = directory.path().parent_path(); parent != place_.path().parent_path();
+           parent = parent.parent_path()) {
+        fs::permissions(parent, fs::perms(0755));
+      }
       if (geteuid() == 0 && setuid(65534) != 0) return "cannot become nobody";
       Result<JobReader> reader = JobReader::Open(directory);
       if (!reader) return reader.error().message;

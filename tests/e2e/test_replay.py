@@ -86,9 +86,11 @@ def test_a_running_job_and_one_in_a_directory_that_can_only_be_read(home):
     running.wait()
     copy = home.folder / "copy"
     shutil.copytree(home.path, copy)
+    # Root may write everywhere, so the copy is somebody else's.
     for path in [copy, *copy.rglob("*")]:
-        os.chmod(path, 0o555 if path.is_dir() else 0o444)
-    # Root may write everywhere, so somebody else reads.
+        os.chmod(path, 0o500 if path.is_dir() else 0o400)
+        if os.getuid() == 0:
+            os.chown(path, 65534, 65534)
     for parent in copy.parents:
         if str(parent).startswith("/tmp/") and parent.stat().st_uid == os.getuid():
             os.chmod(parent, 0o755)
