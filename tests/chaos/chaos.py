@@ -168,6 +168,10 @@ class Chaos:
             said = [line for line in self.first_follower.out.read_text().splitlines() if line.startswith("step ")]
             check(said and said[-1] == f"step {self.steps - 1}" and len(said) >= self.steps - len(self.shot),
                   f"run has shown {len(said)} of {self.steps} steps of rank 0")
+        if complete:  # on a full disk the log may lack what was said there
+            gave_up = (self.world.directory(self.job) / "aimaster.log").read_text().count("giving up")
+            check(self.resumes <= self.kills["supervisor"] + gave_up,
+                  f"{self.resumes} times nobody was there, for {self.kills} and {gave_up} crash loops")
         left = self.world.everything_gone()
         check(not left, f"left behind: {left}")
         return {**self.counts(), "ranks of an instance": self.ranks_each, "restarts": state["restarts"],

@@ -256,11 +256,33 @@ def stalled_home(folder, seconds, node_lost_timeout):
 # -- a full disk -------------------------------------------------------------------------------------------------------
 
 
-def shim_dies_on_full_disk(folder, seconds):
-    """What follows from a death waits until there is room to write it down; then it happens once."""
+def small_disk(folder):
     small = Path(folder) / "small"
     small.mkdir()
     subprocess.run(["mount", "-t", "tmpfs", "-o", "size=16m", "tmpfs", small], check=True)
+    return small
+
+
+def master_dies_on_full_disk(folder, seconds):
+    """Its successors can't open the journal; the supervisor goes on trying until one can."""
+    small = small_disk(folder)
+    job = Job(World(folder, home=small / "home"), steps=80)
+    before = job.all_run()
+    fill(small / "filler")
+    for master in processes("master"):
+        kill(master)
+    time.sleep(float(seconds))
+    check(processes("supervisor"), "the supervisor has given up")
+    (small / "filler").unlink()
+    wait_for(lambda: job.journal.job().get("epoch", 1) > 1, "another master", timeout=15)
+    check({rank: process.identity for rank, process in rank_processes().items()} == before, "the ranks are others")
+    job.end(restarts=0)
+    return {"restarts": 0}
+
+
+def shim_dies_on_full_disk(folder, seconds):
+    """What follows from a death waits until there is room to write it down; then it happens once."""
+    small = small_disk(folder)
     world = World(folder, home=small / "home")
     job = Job(world, steps=60)
     fill(small / "filler")
@@ -293,7 +315,7 @@ def suspended_master(folder, seconds, node_lost_timeout):
 
 
 STORIES = (unprivileged, hidepid, small_shared_memory, clock_jumps, slow_home, stalled_home, suspended_master,
-           shim_dies_on_full_disk)
+           shim_dies_on_full_disk, master_dies_on_full_disk)
 
 if __name__ == "__main__":
     if sys.argv[1] == init_that_does_not_reap.__name__:

@@ -1,5 +1,5 @@
-"""A wall clock that jumps, an init that does not reap, a home that is slow or stands still: nothing is taken for dead
-that is not, and nothing is early or late.
+"""A wall clock that jumps, an init that does not reap, a home that is slow, stands still or is full: nothing is taken
+for dead that is not, and nothing is early or late.
 """
 import importlib.util
 from pathlib import Path
@@ -69,6 +69,12 @@ def test_a_home_that_stands_still_for_longer_than_a_node_may_be_silent(tmp_path)
 def test_a_master_that_stood_still_blames_nobody(tmp_path):
     told = tell(tmp_path, "faults.py", "suspended_master", 6, 3)
     assert told == {"same agents": True, "silence noted": False}
+
+
+@pytest.mark.skipif(not AS_ROOT, reason="only root may mount a small disk")
+@needs("mount")
+def test_a_master_that_dies_while_the_disk_is_full(tmp_path):
+    assert tell(tmp_path, "faults.py", "master_dies_on_full_disk", 3, kinds=["mount"]) == {"restarts": 0}
 
 
 @pytest.mark.skipif(not AS_ROOT, reason="only root may mount a small disk")
