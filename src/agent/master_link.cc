@@ -2,41 +2,23 @@
 
 #include <sys/stat.h>
 
-#include <nlohmann/json.hpp>
 #include <optional>
 
 #include "agent/log.h"
+#include "agent/master_file.h"
 #include "agent/small_file.h"
 #include "wire/stream.h"
 
 namespace aimaster::agent {
 namespace {
 
-using nlohmann::json;
-
-struct Address {
-  std::string host;
-  uint16_t port = 0;
-  std::string tls_fingerprint;  // empty: it speaks clear text
-};
-
-std::optional<Address> ReadAddress(const std::string& job_directory) {
+std::optional<MasterWhereabouts> ReadWhereabouts(const std::string& job_directory) {
   const auto text = ReadSmallFile(job_directory + "/master.json", kSmallFileMaxBytes);
-  if (!text) return std::nullopt;
-  const json object = json::parse(*text, nullptr, false);
-  if (!object.is_object() || !object.contains("host") || !object["host"].is_string() || !object.contains("port") ||
-      !object["port"].is_number_unsigned() || object["port"].get<uint64_t>() > 65535) {
-    return std::nullopt;
-  }
-  const json fingerprint = object.value("tls_fingerprint", json(""));
-  if (!fingerprint.is_string()) return std::nullopt;
-  return Address{object["host"].get<std::string>(), object["port"].get<uint16_t>(), fingerprint.get<std::string>()};
+  return text ? ParseMasterFile(*text) : std::nullopt;
 }
 
 std::string ReadToken(const std::string& job_directory) {
-  std::string token = ReadSmallFile(job_directory + "/token", kTokenMax).value_or("");
-  while (!token.empty() && (token.back() == '\n' || token.back() == ' ')) token.pop_back();
-  return token;
+  return ParseTokenFile(ReadSmallFile(job_directory + "/token", kTokenMax).value_or(""));
 }
 
 }  // namespace
@@ -53,7 +35,7 @@ MasterLink::FileVersion MasterLink::AddressVersion() const {
 void MasterLink::Dial() {
   if (closed_for_good_) return;
   dialled_ = AddressVersion();
-  const auto address = ReadAddress(job_directory_);
+  const auto address = ReadWhereabouts(job_directory_);
   const std::string token = ReadToken(job_directory_);
   if (!address || token.empty()) {
     OnClose(address ? "there is no token in " + job_directory_

@@ -1,5 +1,5 @@
 // Whatever bytes arrive at a master's port, it stays up and bounded. The first byte chooses how far the peer has come:
-// a stranger, one who has shown the token, or an agent with an open WebSocket.
+// a stranger, one who has shown the token, an agent with an open WebSocket, or a stranger where TLS is spoken.
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -20,6 +20,14 @@ constexpr std::string_view kUpgrade =
     "GET /agent HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer token\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n"
     "Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n";
 
+const aimaster::TlsIdentity& Identity() {
+  static const auto identity = [] {
+    const std::string pem = aimaster::MakeSelfSignedPem().value();
+    return aimaster::TlsIdentity::FromPem(pem, pem).value();
+  }();
+  return *identity;
+}
+
 void Run(boost::asio::io_context& io) {
   if (io.stopped()) io.restart();
   io.poll();
@@ -34,7 +42,7 @@ void Send(int fd, std::string_view bytes) {
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   if (size == 0) return 0;
-  const int stage = data[0] % 3;
+  const int stage = data[0] >= 0x80 ? 3 : data[0] % 3;
   const std::string_view bytes(reinterpret_cast<const char*>(data) + 1, size - 1);
 
   boost::asio::io_context io{1};
@@ -42,7 +50,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   auto context = std::make_shared<aimaster::ServerContext>();
   context->token = kToken;
   context->on_http = [&](const aimaster::HttpRequest& request) {
-    CHECK(stage != 2 && request.body.size() <= aimaster::kRequestBodyMax);
+    CHECK(stage < 2 && request.body.size() <= aimaster::kRequestBodyMax);
     return aimaster::HttpResponse{.body = request.body};
   };
   context->on_socket = [&](std::shared_ptr<aimaster::ServerSocket> socket) {
@@ -59,6 +67,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   {
     aimaster::Stream stream(io.get_executor());
     stream.socket().assign(aimaster::Tcp::v4(), ends[0]);
+    if (stage == 3) CHECK(stream.EncryptAsServer(Identity()));
     aimaster::ServeHttp(std::move(stream), context);
   }
   if (stage == 1) Send(ends[1], kAuthorized);
