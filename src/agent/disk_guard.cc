@@ -13,16 +13,17 @@ namespace aimaster::agent {
 namespace {
 
 // A file system that does not say counts as roomy: what it can't tell is no reason to throw output away.
-DiskSpace SpaceOf(const std::string& directory) {
+DiskSpace SpaceOf(const std::string& directory, uint64_t bytes_per_second = 0) {
   struct statvfs status{};
-  if (::statvfs(directory.c_str(), &status) != 0 || status.f_blocks == 0) return {UINT64_MAX, UINT64_MAX};
-  return {status.f_blocks * status.f_frsize, status.f_bavail * status.f_frsize};
+  if (::statvfs(directory.c_str(), &status) != 0 || status.f_blocks == 0) return {UINT64_MAX, UINT64_MAX, 0};
+  return {status.f_blocks * status.f_frsize, status.f_bavail * status.f_frsize, bytes_per_second};
 }
 
 }  // namespace
 
 uint64_t Watermark(const DiskSpace& space) {
-  return std::clamp<uint64_t>(space.total_bytes / 50, kDiskWatermarkMin, kDiskWatermarkMax);
+  const uint64_t printed = std::min(space.bytes_per_second / 2, space.total_bytes / 4);
+  return std::max(printed, std::clamp<uint64_t>(space.total_bytes / 50, kDiskWatermarkMin, kDiskWatermarkMax));
 }
 
 DiskState Judge(const DiskSpace& space, DiskState before) {
@@ -45,8 +46,8 @@ void DiskGuard::MakeReserve() {
   if (!has_reserve_) ::unlink(reserve_path_.c_str());
 }
 
-DiskState DiskGuard::Look(const std::string& directory) {
-  const DiskSpace output = SpaceOf(directory);
+DiskState DiskGuard::Look(const std::string& directory, uint64_t bytes_per_second) {
+  const DiskSpace output = SpaceOf(directory, bytes_per_second);
   const DiskSpace own = SpaceOf(reserve_path_.substr(0, reserve_path_.rfind('/') + 1));
   const DiskState state = std::max(Judge(output, state_), Judge(own, state_));
   if (state == DiskState::kScarce && state_ != DiskState::kScarce) {

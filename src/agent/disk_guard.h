@@ -14,7 +14,8 @@ namespace aimaster::agent {
 
 struct DiskSpace {
   uint64_t total_bytes = 0;
-  uint64_t free_bytes = 0;  // for an ordinary user
+  uint64_t free_bytes = 0;        // for an ordinary user
+  uint64_t bytes_per_second = 0;  // what the ranks print
 };
 
 enum class DiskState {
@@ -23,7 +24,7 @@ enum class DiskState {
   kScarce,
 };
 
-// Below this it is scarce.
+// Below this it is scarce: what is printed until the next look has to fit.
 uint64_t Watermark(const DiskSpace& space);
 // What was scarce is roomy again only at twice the watermark, or it would change at every look. Pure.
 DiskState Judge(const DiskSpace& space, DiskState before);
@@ -36,7 +37,7 @@ class DiskGuard {
   void Open();
   // Looks at the file system of `directory` and of the reserve; the scarcer one counts. Gives the reserve back, or
   // makes it again. Says in the log when the state changes.
-  DiskState Look(const std::string& directory);
+  DiskState Look(const std::string& directory, uint64_t bytes_per_second);
 
  private:
   void MakeReserve();

@@ -25,10 +25,15 @@ TEST(DiskGuardTest, ScarceBeginsAtTheWatermarkAndEndsAtTwice) {
   EXPECT_EQ(judge(130, DiskState::kScarce), DiskState::kLooking);
 }
 
+TEST(DiskGuardTest, WhoPrintsFastNeedsMoreRoom) {
+  EXPECT_EQ(Watermark({.total_bytes = 24 * kMiB, .free_bytes = 0, .bytes_per_second = 8 * kMiB}), 4 * kMiB);
+  EXPECT_EQ(Watermark({.total_bytes = 24 * kMiB, .free_bytes = 0, .bytes_per_second = 800 * kMiB}), 6 * kMiB);
+}
+
 TEST(DiskGuardTest, AFileSystemThatDoesNotSayIsRoomy) {
   DiskGuard guard("/no/such/place/reserve");
   guard.Open();
-  EXPECT_EQ(guard.Look("/no/such/place"), DiskState::kRoomy);
+  EXPECT_EQ(guard.Look("/no/such/place", 1), DiskState::kRoomy);
 }
 
 }  // namespace

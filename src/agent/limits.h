@@ -83,6 +83,7 @@ inline constexpr uint64_t kScarceLogMaxBytes = 1 << 20;  // of each output file,
 inline constexpr auto kLogTick = 1s;
 inline constexpr auto kLogTickFast = 100ms;
 inline constexpr uint64_t kLogFastBytesPerSecond = 50'000'000;
+inline constexpr int kRatesPerSecondMax = 20;  // looks closer together say little about how much is printed
 inline constexpr uint64_t kPunchStepBytes = 64 << 20;  // freed in one go: more would hold up everything else
 inline constexpr auto kReadyPollFirst = 2ms;
 inline constexpr auto kReadyPollFirstFor = 100ms;

@@ -46,25 +46,27 @@ void LogWatch::Remove(AttemptKey key) {
 
 void LogWatch::Look() {
   const Monotonic now = MonotonicNow();
-  const uint64_t before = activity_.bytes;
   has_more_to_free_ = false;
-  LookAtDisk();
   for (auto entry = watched_.begin(); entry != watched_.end();) {
     const bool has_more = LookAt(entry->first, entry->second);
     has_more_to_free_ = has_more_to_free_ || has_more;
     entry = entry->second.is_ending && !has_more ? watched_.erase(entry) : std::next(entry);
   }
-  const double seconds = std::chrono::duration<double>(now - last_look_).count();
+  const double seconds = std::chrono::duration<double>(now - rate_since_).count();
   // All files together: an upper bound of any one, and cheaper to be right about.
-  is_growing_fast_ = max_bytes_ > 0 && seconds > 0 &&
-                     static_cast<double>(activity_.bytes - before) / seconds > double{kLogFastBytesPerSecond};
-  last_look_ = now;
+  if (seconds * kRatesPerSecondMax >= 1) {
+    bytes_per_second_ = static_cast<double>(activity_.bytes - bytes_then_) / seconds;
+    bytes_then_ = activity_.bytes;
+    rate_since_ = now;
+  }
+  is_growing_fast_ = max_bytes_ > 0 && bytes_per_second_ > double{kLogFastBytesPerSecond};
+  LookAtDisk(static_cast<uint64_t>(bytes_per_second_));
   Schedule();
 }
 
 // The output of all attempts of a job lies in one place: the job directory, or --log-dir.
-void LogWatch::LookAtDisk() {
-  if (!watched_.empty()) disk_state_ = disk_.Look(watched_.rbegin()->second.directory);
+void LogWatch::LookAtDisk(uint64_t bytes_per_second) {
+  if (!watched_.empty()) disk_state_ = disk_.Look(watched_.rbegin()->second.directory, bytes_per_second);
 }
 
 bool LogWatch::LookAt(AttemptKey key, Watched& watched) {

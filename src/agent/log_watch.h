@@ -47,7 +47,7 @@ class LogWatch {
   };
 
   void Look();
-  void LookAtDisk();
+  void LookAtDisk(uint64_t bytes_per_second);
   // True when there is more room to give back.
   bool LookAt(AttemptKey key, Watched& watched);
   Duration NextDelay(Monotonic now) const;
@@ -61,7 +61,9 @@ class LogWatch {
   LogActivity activity_;
   bool is_growing_fast_ = false;
   bool has_more_to_free_ = false;
-  Monotonic last_look_;
+  double bytes_per_second_ = 0;  // lately
+  uint64_t bytes_then_ = 0;
+  Monotonic rate_since_;
   Timer timer_;
 };
 

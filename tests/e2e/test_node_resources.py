@@ -197,3 +197,83 @@ def test_a_rank_that_stays_frozen_fails_the_job_and_is_named(home, freezer):
     assert f"{job}-worker-1" in state["reason_message"], state
     (freezer / "freezer.state").write_text("THAWED")
     wait_for(lambda: not home.leftovers(), "the thawed rank to end, and who watched over it", timeout=20)
+
+
+# -- the disk ---------------------------------------------------------------------------------------------------------
+
+@pytest.fixture
+def small_disk(tmp_path):
+    """A file system of its own under the place where a test's output goes."""
+    folder = tmp_path / "disk"
+    folder.mkdir()
+    mounted = []
+
+    def mount(options):
+        made = subprocess.run(["mount", "-t", "tmpfs", "-o", options, "tmpfs", folder], capture_output=True, text=True)
+        if made.returncode != 0:
+            pytest.skip(f"nothing can be mounted here: {made.stderr.strip()}")
+        mounted.append(folder)
+        return folder
+
+    yield mount
+    for place in mounted:
+        subprocess.run(["umount", "-l", place], check=False)
+
+
+def fill(folder):
+    """To the last byte; gives back how to make room again."""
+    filler = folder / "filler"
+    with contextlib.suppress(OSError), open(filler, "wb", buffering=0) as out:
+        while out.write(b"x" * 4096):
+            pass
+    return filler
+
+
+def use_up_inodes(folder):
+    (folder / "many").mkdir()
+    with contextlib.suppress(OSError):
+        for i in range(100_000):
+            (folder / "many" / str(i)).touch()
+    return folder / "many"
+
+
+def test_ranks_that_print_outlive_a_disk_that_fills_up(home, small_disk):
+    """Old output makes room for new: what is printed in all is four times what there is room for."""
+    disk = small_disk("size=24m")
+    chatter = python("import time\nfor i in range(1000):\n  print('x' * 99_999, flush=True); time.sleep(0.01)")
+    finished = home.run("--log-dir", disk, "--", *chatter, timeout=90)
+    assert finished.code == 0, finished.stderr[-2000:]
+    out, = disk.glob("*/0/rank0.out")
+    assert out.stat().st_size == 1000 * 100_000
+    log, = home.directory().glob("nodes/*/agent.log")
+    assert "the disk is nearly full" in log.read_text()
+
+
+@pytest.mark.parametrize("exhaust", [fill, use_up_inodes], ids=["no bytes", "no inodes"])
+def test_an_exit_status_has_room_on_a_full_disk(tmp_path, home, small_disk, exhaust):
+    """Everything of ours lies on it. The shim has reserved what it takes; who reads it may have to wait for room."""
+    disk = small_disk("size=64m,nr_inodes=400")
+    full = Home(disk, home.marker)
+    go = tmp_path / "go"
+    assert full.run("--detach", "--", *shell(f"while [ ! -e {go} ]; do sleep 0.05; done; exit 7")).code == 0
+    job = full.job()
+    full.wait_for_ranks(1, job)
+    attempt, = full.directory(job).glob("nodes/*/*-worker-0/0")
+    wait_for(lambda: (attempt / "started.json").exists(), "the shim to have begun")
+    filler = exhaust(disk)
+    go.touch()
+    wait_for(lambda: (attempt / "rank0.exit.json").exists(), "the exit file")
+    assert json.loads((attempt / "rank0.exit.json").read_text())["code"] == 7
+    shutil.rmtree(filler) if filler.is_dir() else filler.unlink()
+    state = full.wait_for_status("Failed", job)
+    assert state["exit_code"] == 7, state
+    wait_for(lambda: not home.leftovers(), "all processes to be gone")
+
+
+def test_a_job_whose_output_has_no_room_is_not_started_and_says_so(home, small_disk):
+    disk = small_disk("size=8m,nr_inodes=100")
+    use_up_inodes(disk)
+    finished = home.run("--log-dir", disk, "--", "true", timeout=60)
+    assert finished.code != 0
+    assert home.get()["reason_code"] == "NoResources", finished
+    assert "No space left on device" in finished.stderr, finished
