@@ -349,7 +349,9 @@ constexpr std::array kTable = {
     RunTime<&Timing::orphan_timeout>({.name = "orphan-timeout",
                                       .help = "How long an agent goes on without a master.",
                                       .details = "When the job's master does not come back within this time, the "
-                                                 "agents stop their instances.",
+                                                 "agents stop their instances; where an agent is gone too, the "
+                                                 "instances are stopped without it, a little later. More than 49 days "
+                                                 "count as 49.",
                                       .example = "600",
                                       .minimum = 1000}),
     RunTime<&Timing::collect_window>({.name = "collect-window",
