@@ -33,10 +33,12 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   ParseTombstone(text);
   ParseStarted(text);
   ParseRankExit(text);
+  ParseKeptExits(text);
   ParseEnded(text);
   ParseDescendants(text);
   ParseAgentFile(text);
   ParseStat(text);
+  IsPending(text, 3);
   ParseOomKills(text);
   IsDumpingCore(text);
   HasListener(text, 80);
