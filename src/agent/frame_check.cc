@@ -5,6 +5,7 @@
 #include <string>
 
 #include "agent/limits.h"
+#include "core/file_name.h"
 #include "shim/launch_format.h"
 
 namespace aimaster::agent {
@@ -94,11 +95,7 @@ Status Check(const v1::Command& command) {
 
 }  // namespace
 
-bool IsSafeName(std::string_view name) {
-  constexpr std::string_view kAllowed = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-";
-  return !name.empty() && name.size() <= kNameMaxBytes && name.find_first_not_of(kAllowed) == std::string_view::npos &&
-         name.find_first_not_of('.') != std::string_view::npos;
-}
+bool IsSafeName(std::string_view name) { return IsFileName(name); }
 
 Result<v1::ToAgent> ParseFrame(std::string_view bytes) {
   v1::ToAgent message;

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "agent/limits.h"
+#include "core/file_name.h"
 
 namespace aimaster::agent {
 namespace {
@@ -26,7 +27,7 @@ TEST(FrameCheckTest, NamesCannotLeaveTheirDirectory) {
     message.mutable_command()->mutable_start_instance()->set_instance_name(name);
     EXPECT_FALSE(IsGood(message)) << name;
   }
-  EXPECT_FALSE(IsSafeName(std::string(kNameMaxBytes + 1, 'a')));
+  EXPECT_FALSE(IsSafeName(std::string(kFileNameMaxBytes + 1, 'a')));
   EXPECT_TRUE(IsSafeName("a.b_c-D9"));
 }
 

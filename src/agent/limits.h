@@ -14,7 +14,6 @@ namespace aimaster::agent {
 using namespace std::chrono_literals;
 
 // Frames from the master.
-inline constexpr size_t kNameMaxBytes = 200;
 inline constexpr uint32_t kIndexMax = 10'000'000;  // instances, attempts, rounds, ranks of one job
 inline constexpr size_t kRanksPerInstanceMax = 1024;
 inline constexpr size_t kArgumentsMax = kLaunchMaxStrings;

@@ -34,6 +34,8 @@ struct Place {
   throw Refused{message + what};
 }
 
+constexpr std::string_view kTextTag = "tag:yaml.org,2002:str";
+
 std::string Short(const std::string& text) { return text.size() <= 60 ? text : text.substr(0, 60) + "…"; }
 
 // Known fields only: a misspelt field that is silently ignored is a rule that silently does something else.
@@ -54,6 +56,10 @@ void CheckFields(const YAML::Node& node, const Place& place, std::initializer_li
 std::string Text(const YAML::Node& node, const Place& place, size_t max_bytes) {
   if (!node.IsDefined()) Refuse(node, place, "is missing");
   if (!node.IsScalar()) Refuse(node, place, "must be a text");
+  // "?" and "!": written without a tag, plain or in quotes.
+  if (const std::string& tag = node.Tag(); !tag.empty() && tag != "?" && tag != "!" && tag != kTextTag) {
+    Refuse(node, place, "has the tag '" + Short(tag) + "'; texts have none");
+  }
   std::string text = node.Scalar();
   if (text.empty()) Refuse(node, place, "must not be empty");
   if (text.size() > max_bytes) Refuse(node, place, "is longer than " + std::to_string(max_bytes) + " bytes");
@@ -176,7 +182,10 @@ Result<RuleSet> ParseRulesYaml(std::string_view text) {
     return Fail(ErrorKind::kUsage, "rules: the file is larger than 1 MiB: split it or remove rules");
   }
   try {
-    return ParseRoot(YAML::Load(std::string(text)));
+    const std::vector<YAML::Node> documents = YAML::LoadAll(std::string(text));
+    if (documents.size() > 1)
+      return Fail(ErrorKind::kUsage, "rules: more than one document: all but one would be lost");
+    return ParseRoot(documents.empty() ? YAML::Node() : documents.front());
   } catch (const Refused& refused) {
     return Fail(ErrorKind::kUsage, refused.message);
   } catch (const YAML::Exception& exception) {

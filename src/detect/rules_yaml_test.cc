@@ -93,5 +93,49 @@ TEST(RulesYamlTest, BoundsEverything) {
   EXPECT_NE(ErrorOf(std::string(100'000, '[')).find("not valid YAML"), std::string::npos) << "deep nesting";
 }
 
+// What YAML can do besides holding texts, lists and maps has surprised many of its readers.
+TEST(RulesYamlTest, AnAliasBombIsSmall) {
+  std::string bomb = "a: &a [x, x, x, x, x, x, x, x, x, x]\n";
+  for (char name = 'b'; name <= 'z'; ++name) {
+    const std::string before = "*" + std::string(1, static_cast<char>(name - 1));
+    bomb += std::string(1, name) + ": &" + name + " [" + before;
+    for (int i = 0; i < 9; ++i) bomb += ", " + before;
+    bomb += "]\n";
+  }
+  EXPECT_NE(ErrorOf(bomb + "rules: *z\n").find("unknown field 'a'"), std::string::npos);
+  EXPECT_NE(ErrorOf("rules: &r [*r]\n"), "accepted") << "a list within itself";
+}
+
+TEST(RulesYamlTest, DeepNestingOfEveryKindIsRefused) {
+  for (const char* deeper : {"[", "{a: ", "- ", "? ", "[{a: "}) {
+    std::string text;
+    while (text.size() < 200'000) text += deeper;
+    EXPECT_NE(ErrorOf(text).find("not valid YAML"), std::string::npos) << deeper;
+  }
+}
+
+TEST(RulesYamlTest, ATextIsItsCharactersAndNothingElse) {
+  EXPECT_EQ(ErrorOf(RuleText("message", "no")), "accepted") << "a text, whatever others read into it";
+  const Result<RuleSet> set = ParseRulesYaml(RuleText("message", "0o17"));
+  ASSERT_TRUE(set);
+  EXPECT_EQ(set->rules[0].message, "0o17");
+  for (const char* value : {"no", "off", "False", "0"}) {
+    EXPECT_NE(ErrorOf(RuleText("node_suspect", value)).find("must be true or false"), std::string::npos) << value;
+  }
+  for (const char* value : {"0x2", "2.0", "1e0", "0o2", "+2", "1_0"}) {
+    EXPECT_NE(ErrorOf(RuleText("severity", value)).find("is no whole number"), std::string::npos) << value;
+  }
+  EXPECT_NE(ErrorOf(RuleText("message", "~")).find("must be a text"), std::string::npos);
+}
+
+TEST(RulesYamlTest, TagsMergesAndFurtherDocumentsAreRefused) {
+  EXPECT_EQ(ErrorOf(RuleText("message", "!!str 'Full.'")), "accepted");
+  for (const char* value : {"!!python/object/apply:os.system ['id']", "!!binary aGk=", "!own x"}) {
+    EXPECT_NE(ErrorOf(RuleText("message", value)), "accepted") << value;
+  }
+  EXPECT_NE(ErrorOf(RuleText("<<", "{advice: x}")).find("unknown field '<<'"), std::string::npos);
+  EXPECT_NE(ErrorOf(RuleText() + "---\nrules: []\n").find("more than one document"), std::string::npos);
+}
+
 }  // namespace
 }  // namespace aimaster

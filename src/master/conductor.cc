@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "core/check.h"
+#include "core/file_name.h"
 #include "detect/root_cause.h"
 #include "master/commands.h"
 #include "master/report_event.h"
@@ -222,6 +223,7 @@ bool Conductor::Welcome(Moment now, ConnectionId connection, const v1::Hello& he
     Refuse(connection, job_over ? "the job has ended" : "this node is no longer of this job");
     return false;
   }
+  if (!IsFileName(hello.node_name())) return false;  // the node's folder is called so
   AgentLink& link = agents_[node];
   // Its old connection is dead, whether we have noticed or not.
   if (link.connection != kNoConnection) effects_.push_back(HangUp{link.connection});

@@ -11,10 +11,12 @@
 #include <cerrno>
 #include <cstring>
 #include <memory>
+#include <optional>
 #include <utility>
 
 #include "core/quote.h"
 #include "wire/limits.h"
+#include "wire/peer_owner.h"
 
 namespace aimaster {
 namespace {
@@ -111,8 +113,15 @@ struct Dialling : std::enable_shared_from_this<Dialling> {
 
   void Connected() {
     SetNoDelay(stream);
-    const Status encrypted = fingerprint.empty() ? Status{} : stream.EncryptAsClient(fingerprint);
-    done(encrypted ? std::string() : encrypted.error().message);
+    if (!fingerprint.empty()) {
+      const Status encrypted = stream.EncryptAsClient(fingerprint);
+      return done(encrypted ? std::string() : encrypted.error().message);
+    }
+    const std::optional<uid_t> stranger = ForeignOwnerOfPeer(stream.socket().native_handle());
+    if (!stranger) return done({});
+    stream.close();
+    done(Text(endpoints[next - 1]) + " is answered by a program of user " + std::to_string(*stranger) +
+         ", who is not you: it is told nothing");
   }
 
   Stream& stream;

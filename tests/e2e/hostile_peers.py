@@ -110,8 +110,8 @@ def field(number, value):
     return varint(number << 3 | 2) + varint(len(value)) + value
 
 
-def hello(node, agent_id=b"stranger", greatest_epoch=0):
-    return frame(2, field(1, field(1, 1) + field(2, node) + field(3, b"node") + field(4, agent_id) +
+def hello(node, agent_id=b"stranger", greatest_epoch=0, name=b"node"):
+    return frame(2, field(1, field(1, 1) + field(2, node) + field(3, name) + field(4, agent_id) +
                           field(5, greatest_epoch)))
 
 

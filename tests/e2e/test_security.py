@@ -245,6 +245,15 @@ def test_a_hello_of_a_node_that_is_none(victim):
             assert is_hung_up(connection, 10)
 
 
+@pytest.mark.parametrize("name", [b"..", b"../../x", b"a/b", b"\0", b"\x1b[2J", b"n" * 300, b""])
+def test_a_node_by_a_name_that_is_a_path(home, name):
+    victim = Victim(home, [])
+    with victim.target.web_socket() as connection:
+        connection.sendall(hello(0, name=name))
+        assert is_hung_up(connection, 10)
+    victim.finish()
+
+
 def test_a_hello_for_a_node_that_is_taken(victim):
     """The last one wins, as it must when an agent has died unnoticed; then the real agent comes back and wins."""
     with victim.target.web_socket() as connection:
