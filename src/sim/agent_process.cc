@@ -149,7 +149,7 @@ void SimAgent::WatchSilence() {
 void SimAgent::Perform(const agent::Steps& steps) {
   const Overloaded perform{[this](const agent::Send& send) {
                              world_.OnAgentSends(*this, send.message);
-                             if (is_open_) world_.network.Send(wire_, End::kAgent, send.message);
+                             if (is_open_) world_.network.Send(wire_, End::kAgent, Disguise(send.message));
                            },
                            [this](const agent::SaveEpoch& save) {
                              if (world_.broken() != Break::kForgetEpoch) node_.disk.greatest_epoch = save.epoch;

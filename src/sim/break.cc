@@ -27,6 +27,8 @@ constexpr BreakInfo kBreaks[] = {
     {Break::kPanic, "panic", "decided-deaths", "an agent stops its ranks when its connection breaks"},
     {Break::kDeafToTime, "deaf-to-time", "progress", "the master's deadlines never fire"},
     {Break::kNeverSendAgain, "never-send-again", "progress", "a command that was sent once is not sent again"},
+    {Break::kKeepOldAddress, "keep-old-address", "progress",
+     "an older master that writes its address last is not corrected"},
     {Break::kGoodNews, "good-news", "success", "an agent reports exit code 0 for a rank that failed"},
 };
 

@@ -26,6 +26,7 @@ enum class Break {
   kPanic,
   kDeafToTime,
   kNeverSendAgain,
+  kKeepOldAddress,
   kGoodNews,
 };
 

@@ -1,5 +1,7 @@
 // Training goes on whatever of ours dies: a rank that did not end by itself died with its shim or its node, or by an
 // order that a master decided, or because the job is over, or because there was no master for --orphan-timeout.
+#include <algorithm>
+
 #include "sim/checkers.h"
 #include "sim/world.h"
 
@@ -30,7 +32,7 @@ class DecidedDeaths : public Watcher {
         is_decided = history.has_finished() || IsLost(rank.node.index);
         break;
       case Death::kOrphaned:
-        is_decided = alone >= Duration(world_.scenario.spec.timing.orphan_timeout);
+        is_decided = std::max(alone, rank.was_alone_for) >= Duration(world_.scenario.spec.timing.orphan_timeout);
         break;
     }
     if (is_decided) return;

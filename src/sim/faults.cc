@@ -126,6 +126,8 @@ void Faults::HarmMaster(Fault fault) {
     master->process.DieAfter(random.Between(1, 60), [this, id = master->id()] {
       if (SimMaster* there = world_.FindMaster(id)) world_.CrashMaster(*there, false);
     });
+  } else if (fault == Fault::kSecondMaster && random.Chance(0.5)) {
+    SplitMasters(*master);
   } else {
     const bool has_rival = fault == Fault::kSecondMaster;
     world_.SayWorld("master-" + std::to_string(master->id()) + (has_rival ? " gets a rival" : " is stopped"));
@@ -136,6 +138,36 @@ void Faults::HarmMaster(Fault fault) {
       });
     }
     if (has_rival) world_.supervisor.Resume();
+    if (has_rival && random.Chance(0.5)) {  // two people had the same idea
+      world_.supervisor.Resume();
+      world_.CrashMaster(*master, false);
+    }
+  }
+}
+
+// The worst that two masters can come to: the old one sleeps until its agents have gone to the new one, wakes, is shown
+// its own address for a while, and so are agents whose connections break.
+void Faults::SplitMasters(SimMaster& old) {
+  Random& random = world_.random;
+  world_.SayWorld("master-" + std::to_string(old.id()) + " sleeps, gets a rival, and will not see it when it wakes");
+  old.process.Stop();
+  world_.supervisor.Resume();
+  const auto wake = [this, id = old.id()] {
+    SimMaster* there = world_.FindMaster(id);
+    if (there == nullptr) return;
+    world_.ShowOldAddress("master-" + std::to_string(id), *there, 60s);
+    there->process.Continue();
+  };
+  Later(random.Time(10500ms, 16s), wake);
+  for (int times = 0; times < 3; ++times) {
+    world_.queue.After(random.Time(12s, 25s), [this, id = old.id()] {
+      SimMaster* there = world_.FindMaster(id);
+      SimNode* node = AnyNode();
+      if (world_.faults_are_over || there == nullptr || node == nullptr || node->agent == nullptr) return;
+      world_.ShowOldAddress(node->name, *there, 2s);
+      if (world_.random.Chance(0.5)) return world_.CrashAgent(*node);
+      world_.network.Break(node->agent->wire(), true, true);
+    });
   }
 }
 

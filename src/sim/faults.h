@@ -9,6 +9,7 @@
 
 namespace aimaster::sim {
 
+class SimMaster;
 class World;
 struct SimNode;
 
@@ -23,6 +24,7 @@ class Faults {
  private:
   void Inject(Fault fault);
   void HarmMaster(Fault fault);
+  void SplitMasters(SimMaster& old);
   void HarmNode(Fault fault);
   void HarmAgent(Fault fault, SimNode& node);
   void HarmShim(Fault fault, SimNode& node);

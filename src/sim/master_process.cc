@@ -48,6 +48,10 @@ void SimMaster::Lead() {
       clock_shift_ += last.monotonic - now.monotonic + std::max(now.wall - last.wall, Duration::zero());
     }
   }
+  const std::optional<MasterAddress> before = world_.ReadAddress("master-" + std::to_string(id_));
+  if (before && before->epoch > epoch_ && world_.broken() != Break::kKeepOldAddress) {
+    return Leave(kExitFenced, "another master has taken over");
+  }
   world_.WriteAddress(*this);
   process.Step();
   Say("begins");
@@ -229,6 +233,9 @@ void SimMaster::OnNodeLost(NodeIndex node, const std::string& reason) {
 
 bool SimMaster::LeaveIfFenced() {
   const std::optional<MasterAddress> address = world_.ReadAddress("master-" + std::to_string(id_));
+  if (address && address->epoch < epoch_ && world_.broken() != Break::kKeepOldAddress) {
+    world_.WriteAddress(*this);  // one that came late has written its own
+  }
   if (!address || address->epoch <= epoch_) return false;
   Leave(kExitFenced, "another master has taken over");
   return true;

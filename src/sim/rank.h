@@ -49,7 +49,8 @@ struct RankLife {
   bool escapes = false;
   bool ignores_term = false;
   Duration stuck_until{};
-  std::string words;  // the rule that its last words match
+  Duration was_alone_for{};  // without a master, when its shim began to stop it for that
+  std::string words;         // the rule that its last words match
 
   // Once dead.
   Death death{};

@@ -83,6 +83,11 @@ Scenario DrawScenario(Random& random) {
   for (int kind = 0; kind < kFaultKinds; ++kind) {
     if (random.Chance(0.4)) scenario.weights[static_cast<Fault>(kind)] = random.Between(1, 8);
   }
+  if (random.Chance(0.05)) {  // time enough for two masters to meet
+    scenario.weights = {{Fault::kSecondMaster, 1}, {Fault::kCrashMasterSoon, 1}};
+    scenario.fault_count = 6;
+    scenario.faults_until = 60s;
+  }
   // A job that is stopped or has no node left shows little of the rest.
   for (const Fault rare : {Fault::kStopJob, Fault::kLoseNode}) {
     if (scenario.weights.contains(rare)) scenario.weights[rare] = 1;

@@ -73,6 +73,9 @@ void SimShim::Stop(bool at_once, Death why) {
   killing_ = at_once;
   for (RankLife* rank : ranks_) {
     if (!rank->is_alive) continue;
+    if (why == Death::kOrphaned) {
+      rank->was_alone_for = std::max(rank->was_alone_for, world_.queue.now() - node_.last_led);
+    }
     rank->was_signalled = rank->was_signalled || why != Death::kOrphaned;
     rank->Signal(at_once ? SIGKILL : SIGTERM, why);
   }

@@ -11,6 +11,8 @@ namespace {
 using namespace std::chrono_literals;
 
 constexpr uint64_t kEventsMax = 5'000'000;
+// For a dead machine to be known as dead, a connection to be made anew, and a shim to start its ranks.
+constexpr Duration kAnsweredWithin = 30s;
 constexpr Duration kLook = 500ms;  // how often the world is looked at as a whole
 
 // In so much time every job has come to its end or to its ranks, once nothing goes wrong any more: all rounds that may
@@ -87,6 +89,7 @@ void World::RunToTheEnd() {
     if (!AnyMasterLives() && !supervisor.is_alive()) supervisor.Resume();
     if (!RunUntil(queue.now() + kLook)) return;
     settled = history.has_finished() ? 4 : IsSettled() ? settled + 1 : 0;
+    if (!LookForForgotten()) return;
     if (settled == 0 && queue.now() > settle_by) {
       return Complain("progress", "the job has neither ended nor do all its ranks run, " +
                                       FormatDuration(PatienceOf(scenario.spec)) + " after the last fault; phase " +
@@ -104,6 +107,23 @@ void World::RunToTheEnd() {
   while (!violation_ && !IsEmpty() && queue.now() < gone_by) RunUntil(queue.now() + kLook);
   if (violation_) return;
   for (Watcher* watcher : watcher_list_) watcher->OnNothingMoreToDo();
+}
+
+// An order that nobody answers though nothing is wrong has been forgotten, even where a timeout would cover it up.
+bool World::LookForForgotten() {
+  const JobState& job = history.job();
+  uint32_t unstarted = 0;
+  for (const InstanceState& instance : job.instances) unstarted += instance.live && !instance.started;
+  const bool waits = job.phase == Phase::kReserving || (job.phase == Phase::kRunning && unstarted > 0);
+  const std::tuple<Phase, uint32_t, uint32_t> wait{job.phase, job.reservation, unstarted};
+  if (!waits || wait != wait_) {
+    wait_ = wait;
+    waits_since_ = queue.now();
+  } else if (queue.now() - waits_since_ > kAnsweredWithin) {
+    Complain("progress", std::string(job.phase == Phase::kReserving ? "a port" : "a start") +
+                             " has been waited for in vain for " + FormatDuration(queue.now() - waits_since_));
+  }
+  return !violation_;
 }
 
 bool World::IsSettled() const {
@@ -200,7 +220,8 @@ std::optional<MasterAddress> World::ReadAddress(const std::string& reader) {
   if (addresses_.empty()) return std::nullopt;
   const auto old = old_views_.find(reader);
   if (old != old_views_.end() && queue.now() < old->second.first && !faults_are_over) return old->second.second;
-  return addresses_.back();
+  const bool sees_older = scenario.stale_address > 0 && !faults_are_over && random.Chance(0.15);
+  return sees_older ? addresses_[random.Below(addresses_.size())] : addresses_.back();
 }
 
 Duration World::CommitDelay() { return random.Delay(commit_delay); }

@@ -64,6 +64,9 @@ class World : private Network::Ends {
   // As this reader sees the file: on a network file system that may be what it was a while ago.
   std::optional<MasterAddress> ReadAddress(const std::string& reader);
   void WriteAddress(const SimMaster& master);
+  void ShowOldAddress(const std::string& reader, const SimMaster& master, Duration for_so_long) {
+    old_views_[reader] = {queue.now() + for_so_long, {master.id(), master.epoch()}};
+  }
   Duration CommitDelay();
 
   // Masters.
@@ -122,6 +125,7 @@ class World : private Network::Ends {
   void OnClosed(const Wire& wire, End to) override;
 
   bool RunUntil(Duration end);
+  bool LookForForgotten();
   bool IsSettled() const;
   bool IsEmpty() const;
   void RunToTheEnd();
@@ -133,6 +137,8 @@ class World : private Network::Ends {
   std::vector<Watcher*> watcher_list_;
   std::optional<Violation> violation_;
   uint64_t events_ = 0;
+  std::tuple<Phase, uint32_t, uint32_t> wait_{};
+  Duration waits_since_{};
 
   std::map<uint64_t, std::unique_ptr<SimMaster>> masters_;
   std::vector<std::unique_ptr<SimMaster>> dead_masters_;
