@@ -7,8 +7,6 @@
 
 #include <algorithm>
 #include <array>
-#include <fstream>
-#include <iterator>
 
 #include "cli/directory_watch.h"
 #include "cli/job_texts.h"
@@ -18,6 +16,7 @@
 #include "cli/report.h"
 #include "cli/screen.h"
 #include "cli/text.h"
+#include "cli/trouble_watch.h"
 #include "core/count.h"
 #include "journal/job_reader.h"
 
@@ -33,7 +32,6 @@ constexpr milliseconds kSnapshotEvery{250};   // for the live line; a job of ten
 constexpr milliseconds kUnattendedMax{1000};  // a supervisor may just be being replaced by `aimaster resume`
 constexpr milliseconds kFarewellMax{5000};    // for the master and its agents to leave after the end
 constexpr uint64_t kLinesForLateComers = 10;
-constexpr std::streamoff kLogTailBytes = 4096;
 
 Wall Now() { return {std::chrono::system_clock::now().time_since_epoch()}; }
 
@@ -48,18 +46,6 @@ std::string SignalName(int number) {
     default:
       return "SIGUSR2";
   }
-}
-
-// What the master, or its supervisor, said last; empty when it said nothing.
-std::string LastLogLine(const std::filesystem::path& job_directory) {
-  std::ifstream file(MasterLog(job_directory), std::ios::binary);
-  file.seekg(0, std::ios::end);
-  const std::streamoff size = file.tellg();
-  file.seekg(std::max<std::streamoff>(0, size - kLogTailBytes));
-  std::string text((std::istreambuf_iterator<char>(file)), {});
-  while (text.ends_with('\n')) text.pop_back();
-  const size_t line = text.rfind('\n');
-  return OneLine(line == std::string::npos ? text : text.substr(line + 1));
 }
 
 TeeSelection Select(Tee tee, const JobSpec& spec) {
@@ -81,7 +67,8 @@ class Follower {
         options_(std::move(options)),
         tee_(directory.path(), Select(options_.tee, spec)),
         watch_(directory.path()),
-        wishes_(directory.path()) {
+        wishes_(directory.path()),
+        trouble_(directory.path()) {
     if (options_.supervisor) supervisor_ = ProcessHandle(*options_.supervisor);
     if (options_.stop) wishes_.Stop(options_.stop->at_once, options_.stop->by);
     if (options_.from_the_start) {
@@ -100,6 +87,9 @@ class Follower {
       if (changed) tee_.Discover();
       printing_ = tee_.Pump(screen_);
       wishes_.Pursue(steady_clock::now(), summary_.status);
+      if (!IsEnd(summary_.status)) {
+        if (const auto trouble = trouble_.Look(steady_clock::now())) Say(*trouble);
+      }
       ShowLiveLine();
       screen_.Flush();
       if (!exit_code_) DecideWhetherToGoOn();
@@ -322,6 +312,7 @@ class Follower {
   RankTee tee_;
   DirectoryWatch watch_;
   MasterWishes wishes_;
+  TroubleWatch trouble_;
   ProcessHandle supervisor_;
 
   std::optional<JobReader> reader_;

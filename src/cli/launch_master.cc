@@ -6,10 +6,13 @@
 #include <time.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <chrono>
 #include <cstring>
 #include <expected>
+#include <fstream>
+#include <iterator>
 #include <string>
 #include <system_error>
 #include <vector>
@@ -28,6 +31,8 @@ constexpr timespec kSupervisorFilePoll{.tv_sec = 0, .tv_nsec = 1'000'000};
 Error CannotStart(const std::string& what, int error) {
   return {ErrorKind::kEnvironment, "cannot start the job's master: " + what + ": " + std::strerror(error)};
 }
+
+constexpr std::streamoff kLogTailBytes = 4096;
 
 // One starter at a time. An fcntl lock goes with its process, so a starter that was killed leaves none behind.
 class StartLock {
@@ -63,6 +68,17 @@ void AwaitSupervisorFile(const fs::path& job_directory, const ProcessIdentity& s
 }  // namespace
 
 fs::path MasterLog(const fs::path& job_directory) { return job_directory / "aimaster.log"; }
+
+std::string LastLogLine(const fs::path& job_directory) {
+  std::ifstream file(MasterLog(job_directory), std::ios::binary);
+  file.seekg(0, std::ios::end);
+  const std::streamoff size = file.tellg();
+  file.seekg(std::max<std::streamoff>(0, size - kLogTailBytes));
+  std::string text((std::istreambuf_iterator<char>(file)), {});
+  while (text.ends_with('\n')) text.pop_back();
+  const size_t line = text.rfind('\n');
+  return OneLine(line == std::string::npos ? text : text.substr(line + 1));
+}
 
 Result<ProcessIdentity> LaunchMaster(const fs::path& job_directory) {
   std::error_code error;

@@ -5,6 +5,7 @@
 #pragma once
 
 #include <filesystem>
+#include <string>
 
 #include "cli/supervisor_life.h"
 #include "core/error.h"
@@ -22,5 +23,7 @@ struct LookedAfter {
 Result<LookedAfter> EnsureMaster(const std::filesystem::path& job_directory);
 
 std::filesystem::path MasterLog(const std::filesystem::path& job_directory);
+// What the master, or its supervisor, said last; empty when it said nothing.
+std::string LastLogLine(const std::filesystem::path& job_directory);
 
 }  // namespace aimaster::cli

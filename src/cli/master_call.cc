@@ -16,10 +16,8 @@ constexpr milliseconds kRetryAfterFailure{100};
 constexpr milliseconds kRepeatUntilSeen{1000};
 constexpr size_t kSignalsMax = 16;  // of a person who holds a key down while no master answers
 
-}  // namespace
-
-Result<std::string> CallMaster(const std::filesystem::path& job_directory, const std::string& target,
-                               const std::string& body) {
+Result<std::string> Call(const std::filesystem::path& job_directory, const std::string& method,
+                         const std::string& target, const std::string& body, milliseconds timeout) {
   const Result<JobDirectory> directory = JobDirectory::Open(job_directory);
   if (!directory) return std::unexpected(directory.error());
   const Result<MasterAddress> address = directory->ReadMasterAddress();
@@ -30,8 +28,20 @@ Result<std::string> CallMaster(const std::filesystem::path& job_directory, const
                                 .port = address->port,
                                 .token = *token,
                                 .fingerprint = address->tls_fingerprint,
-                                .timeout = kCallMax};
-  return HttpCall(options, "POST", target, body);
+                                .timeout = timeout};
+  return HttpCall(options, method, target, body);
+}
+
+}  // namespace
+
+Result<std::string> CallMaster(const std::filesystem::path& job_directory, const std::string& target,
+                               const std::string& body) {
+  return Call(job_directory, "POST", target, body, kCallMax);
+}
+
+Result<std::string> AskMaster(const std::filesystem::path& job_directory, const std::string& target,
+                              milliseconds timeout) {
+  return Call(job_directory, "GET", target, "", timeout);
 }
 
 void MasterWishes::Stop(bool at_once, std::string by) {

@@ -16,6 +16,9 @@ namespace aimaster::cli {
 // One request to the master of the job in this directory, to where its master.json says. Blocks for at most a second.
 Result<std::string> CallMaster(const std::filesystem::path& job_directory, const std::string& target,
                                const std::string& body);
+// The same for a question, which changes nothing.
+Result<std::string> AskMaster(const std::filesystem::path& job_directory, const std::string& target,
+                              std::chrono::milliseconds timeout);
 
 // Wishes of one follower. Pursue is called again and again; it never waits for long.
 class MasterWishes {

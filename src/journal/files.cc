@@ -14,7 +14,9 @@ namespace {
 
 std::unexpected<Error> FailErrno(const std::string& what, const std::filesystem::path& path) {
   const int error = errno;
-  return Fail(error == ENOENT ? ErrorKind::kNotFound : ErrorKind::kEnvironment,
+  return Fail(error == ENOENT                      ? ErrorKind::kNotFound
+              : error == ENOSPC || error == EDQUOT ? ErrorKind::kDiskFull
+                                                   : ErrorKind::kEnvironment,
               "cannot " + what + " " + path.string() + ": " + std::strerror(error));
 }
 

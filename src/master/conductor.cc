@@ -100,6 +100,17 @@ void Conductor::OnDurable(Moment now) {
     }
   }
   for (const NodeIndex node : owed.resend) Resend(node);
+  for (const auto& [input, result] : durable) {
+    if (const auto* lost = std::get_if<NodeLost>(&input.event)) TurnAway(lost->node);
+  }
+}
+
+// A node that counts as lost, and whose agent is there all the same: its ranks are dead to the job, and must be.
+void Conductor::TurnAway(NodeIndex node) {
+  const ConnectionId connection = agents_.ConnectionOf(node);
+  if (connection == kNoConnection || engine_.job().phase == Phase::kEnded) return;
+  Refuse(connection, "this node is no longer of this job");
+  effects_.push_back(HangUp{connection});
 }
 
 void Conductor::OnNotDurable(const std::string& why) {
@@ -124,6 +135,9 @@ void Conductor::TakeOver(Moment now) {
   }
   effects_.push_back(AcquireFromProvider{std::move(joined)});
   if (is_read_only_) return;
+  for (const auto& [index, node] : engine_.job().nodes) {  // nobody answers that a node is isolated: said again
+    if (node.isolated) effects_.push_back(IsolateAtProvider{index, node.isolation_reason});
+  }
   for (const Action& action : engine_.Outstanding()) Do(now, action);
 }
 

@@ -122,6 +122,7 @@ class Conductor {
 
   void Greet(Moment now, ConnectionId connection, const v1::ToMaster& message);
   bool Welcome(Moment now, ConnectionId connection, const v1::Hello& hello);
+  void TurnAway(NodeIndex node);
   void StopStrays(NodeIndex node, const v1::Hello& hello);
   void Refuse(ConnectionId connection, const std::string& reason);
   void Hear(Moment now, NodeIndex node, ConnectionId connection, std::string_view bytes);

@@ -264,10 +264,24 @@ TEST(ConductorTest, TheAgentOfALostNodeIsRefusedAndItsRanksAreToEnd) {
   EXPECT_TRUE(heard.front().refused().job_over());
 }
 
+TEST(ConductorTest, TheAgentOfANodeThatIsDeclaredLostIsTurnedAwayAtOnce) {
+  Bench bench;
+  bench.RunToStart();
+  bench.Heard(kFirst);
+  bench.conductor.OnNodeLost(bench.now, NodeIndex{0}, "power");
+  bench.conductor.BeginWrite();
+  bench.conductor.OnDurable(bench.now);
+  const std::vector<v1::ToAgent> heard = bench.Heard(kFirst);
+  ASSERT_FALSE(heard.empty());
+  EXPECT_TRUE(heard.back().refused().job_over());
+  EXPECT_EQ(heard.back().refused().epoch(), 1u);
+}
+
 TEST(ConductorTest, AnAttemptThatWasGivenUpIsStoppedWhereItIsFoundAndNoOther) {
   Bench bench;
   bench.RunToStart();
   v1::ToMaster message;
+  message.mutable_hello()->set_node_name("node");
   message.mutable_hello()->set_agent_id("b");
   message.mutable_hello()->add_live()->set_instance(0);
   v1::AttemptId& stray = *message.mutable_hello()->add_live();

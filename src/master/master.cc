@@ -33,8 +33,8 @@ namespace {
 
 using namespace std::chrono_literals;
 
-// Exit statuses that the supervisor understands.
-constexpr int kExitDone = 0, kExitAgain = 1, kExitUsage = 64, kExitFenced = 75, kExitVersion = 76;
+// Exit statuses that the supervisor understands: from 64 to 78 it gives up, and after 79 it never does.
+constexpr int kExitDone = 0, kExitAgain = 1, kExitUsage = 64, kExitFenced = 75, kExitVersion = 76, kExitDiskFull = 79;
 
 constexpr Duration kAppendAgain = 1s;    // the disk was full: training goes on, decisions wait
 constexpr Duration kAppendSlow = 5s;     // a write that lasts longer is told to people
@@ -42,7 +42,20 @@ constexpr Duration kWatchInterval = 1s;  // how often silent agents are looked f
 
 int Refuse(const Error& error) {
   Log("cannot run: " + error.message);
-  return error.kind == ErrorKind::kVersion ? kExitVersion : error.kind == ErrorKind::kFenced ? kExitFenced : kExitAgain;
+  switch (error.kind) {
+    case ErrorKind::kUsage:
+    case ErrorKind::kNotFound:
+      return kExitUsage;
+    case ErrorKind::kVersion:
+      return kExitVersion;
+    case ErrorKind::kFenced:
+      return kExitFenced;
+    case ErrorKind::kDiskFull:
+      return kExitDiskFull;
+    case ErrorKind::kEnvironment:
+      return kExitAgain;
+  }
+  return kExitAgain;
 }
 
 // The world around a Conductor: sockets, timers, the provider, and a thread that writes the journal, so that a disk
@@ -198,6 +211,7 @@ class Master : private ControlApi::Job {
 
   Status Listen(const JobSpec& spec) {
     const Result<MasterAddress> before = directory_.ReadMasterAddress();
+    if (before && before->epoch > journal_.epoch()) return Fail(ErrorKind::kFenced, "another master has taken over");
     const Result<std::string> token = directory_.ReadToken();
     if (!token) return std::unexpected(token.error());
     const auto identity = FindMasterIdentity(spec, directory_);
@@ -212,12 +226,13 @@ class Master : private ControlApi::Job {
         [this](std::shared_ptr<ServerSocket> socket) { OnConnection(std::move(socket)); });
     if (!server) return std::unexpected(server.error());
     server_ = std::move(*server);
-    return directory_.WriteMasterAddress({.host = AddressToDial(spec.listen_address),
-                                          .port = server_->port(),
-                                          .pid = getpid(),
-                                          .start_ticks = ProcessStartTicks(getpid()),
-                                          .epoch = journal_.epoch(),
-                                          .tls_fingerprint = *identity ? (*identity)->fingerprint() : ""});
+    address_ = {.host = AddressToDial(spec.listen_address),
+                .port = server_->port(),
+                .pid = getpid(),
+                .start_ticks = ProcessStartTicks(getpid()),
+                .epoch = journal_.epoch(),
+                .tls_fingerprint = *identity ? (*identity)->fingerprint() : ""};
+    return directory_.WriteMasterAddress(address_);
   }
 
   void OnConnection(std::shared_ptr<ServerSocket> socket) {
@@ -263,11 +278,17 @@ class Master : private ControlApi::Job {
   // ---- the end ----
 
   // A successor says so in master.json. The journal refuses our next append in any case; this is for a master that has
-  // nothing to append, and must not go on commanding agents.
+  // nothing to append, and must not go on commanding agents. A predecessor that was stopped before it could write there
+  // may do so when it goes on, and then leave: agents would dial a dead master for ever, so we write again.
   bool LeaveIfFenced() {
     const Result<MasterAddress> address = directory_.ReadMasterAddress();
     const bool fenced = address && address->epoch > journal_.epoch();
-    if (fenced) End(kExitFenced, "another master has taken over");
+    if (fenced) {
+      End(kExitFenced, "another master has taken over");
+    } else if (!address || address->epoch < journal_.epoch()) {
+      const Status written = directory_.WriteMasterAddress(address_);
+      if (address || written) Log("wrote this master's address again, an older one was there or none");
+    }
     return fenced;
   }
 
@@ -282,6 +303,7 @@ class Master : private ControlApi::Job {
   Journal journal_;  // the writer's thread's, from the first Write on
   CrashMark mark_;
   const std::string engine_change_;
+  MasterAddress address_;  // where agents and people find us
   Conductor conductor_;
   MasterClock clock_;
   const Doer doer_{*this};
@@ -320,19 +342,12 @@ int RunMaster(const std::filesystem::path& job_directory) {
   signal(SIGPIPE, SIG_IGN);
   signal(SIGXFSZ, SIG_IGN);  // a file size limit is an error of write(2), not our end
   signal(SIGHUP, SIG_IGN);
-  const auto refuse = [](const Error& error) {
-    Log("cannot run: " + error.message);
-    return error.kind == ErrorKind::kVersion ? kExitVersion : kExitUsage;
-  };
   Result<JobDirectory> directory = JobDirectory::Open(job_directory);
-  if (!directory) return refuse(directory.error());
+  if (!directory) return Refuse(directory.error());
   Result<JobSpec> spec = directory->ReadSpec();
-  if (!spec) return refuse(spec.error());
+  if (!spec) return Refuse(spec.error());
   Result<Journal> journal = Journal::OpenOrCreate(directory->journal(), RulesHash());
-  if (!journal) {
-    const int status = refuse(journal.error());
-    return journal.error().kind == ErrorKind::kEnvironment ? kExitAgain : status;
-  }
+  if (!journal) return Refuse(journal.error());
   CrashMark mark(directory->path() / "crash_mark");
   Result<Recovered> recovered = RecoverJob(*journal, mark);
   if (!recovered) return Refuse(recovered.error());

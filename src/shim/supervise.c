@@ -17,7 +17,7 @@
 #include "shim/launch_format.h"
 #include "shim/process.h"
 
-enum { kCrashLoopDeaths = 10, kFirstPermanentCode = 64, kLastPermanentCode = 78 };
+enum { kCrashLoopDeaths = 10, kFirstPermanentCode = 64, kLastPermanentCode = 78, kNotItsFaultCode = 79 };
 static const int64_t kMillisecond = 1000000;
 static const int64_t kCrashLoopSpanNs = 60 * INT64_C(1000000000);
 static const int64_t kGoodLifeNs = 60 * INT64_C(1000000000);
@@ -197,7 +197,8 @@ static int Supervise(struct Supervisor* self) {
           WIFSIGNALED(status) ? WTERMSIG(status) : WEXITSTATUS(status));
       if (NowNs() - self->started_ns >= kGoodLifeNs) self->backoff_step = 0;
     }
-    if (IsCrashLoop(self)) {
+    const bool its_fault = started && !(WIFEXITED(status) && WEXITSTATUS(status) == kNotItsFaultCode);
+    if (its_fault && IsCrashLoop(self)) {
       Say("%s: died %d times within 60 s; giving up", self->name, kCrashLoopDeaths);
       return kShimExitCrashLoop;
     }

@@ -10,6 +10,8 @@
 //   exit 0               we exit 0, and leave alone whatever else it started
 //   exit 64…78           permanent (a usage or configuration error, see sysexits.h): we exit with the same code
 //   cannot be executed   at the first start: we exit 127 or 126; later (an upgrade under way, say) it counts as a death
+//   exit 79              the world is in its way (a full disk, say): as below, for as long as it takes; likewise when
+//                        there is no room for a process
 //   anything else        it is started again: at once, then after 0.1, 0.2, 0.5, 1, 2, 5, 5, … s; a life of 60 s resets
 //                        that; ten deaths within 60 s are a crash loop: we exit 70
 //

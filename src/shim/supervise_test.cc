@@ -89,6 +89,15 @@ TEST_F(Supervisor, ACrashLoopEnds) {
   EXPECT_NE(ReadFile(File("log")).find("giving up"), std::string::npos);
 }
 
+TEST_F(Supervisor, AFullDiskIsNoCrashLoop) {
+  EXPECT_EQ(
+      Child(Command("echo x >> starts; test $(wc -l < starts) -lt 30 && exit 79; exit 0", {"--backoff-max-ms", "1"}),
+            File("log"))
+          .Wait(),
+      0);
+  EXPECT_EQ(ReadFile(File("starts")).size(), 60u);
+}
+
 TEST_F(Supervisor, ACommandThatDoesNotExistIsSaidAtOnce) {
   EXPECT_EQ(Child({ShimPath(), "--supervise", "--", "/no/such"}, File("log")).Wait(), 127);
   EXPECT_NE(ReadFile(File("log")).find("/no/such: No such file"), std::string::npos) << ReadFile(File("log"));
