@@ -23,6 +23,19 @@ namespace aimaster::sim {
 class World;
 struct SimNode;
 
+inline v1::AttemptId ToId(AttemptKey key) {
+  v1::AttemptId id;
+  id.set_instance(key.instance);
+  id.set_attempt(key.attempt);
+  return id;
+}
+
+inline AttemptKey ToKey(const v1::AttemptId& id) { return {id.instance(), id.attempt()}; }
+
+inline std::string ToText(AttemptKey key) {
+  return "instance " + std::to_string(key.instance) + " attempt " + std::to_string(key.attempt);
+}
+
 class SimAgent {
  public:
   SimAgent(World& world, SimNode& node, uint64_t id);

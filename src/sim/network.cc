@@ -26,12 +26,12 @@ uint64_t Network::Dial(uint32_t node, uint64_t agent, uint64_t master) {
       ends_.OnDialled(wire);
     }
   });
+  unanswered_[id] = connection.wire;
   queue_.After(kDialTimeout, [this, id] {
-    const auto found = connections_.find(id);
-    if (found == connections_.end() || found->second.opened) return;
-    const Wire wire = found->second.wire;
+    const auto unanswered = unanswered_.extract(id);
+    if (!unanswered) return;
     Close(id, End::kAgent);
-    ends_.OnUnreachable(wire);
+    ends_.OnUnreachable(unanswered.mapped());
   });
   return id;
 }
@@ -153,7 +153,7 @@ void Network::Deliver(uint64_t id, End to) {
   direction.items.pop_front();
   switch (item.kind) {
     case Item::Kind::kOpened:
-      found->second.opened = true;
+      unanswered_.erase(id);
       ends_.OnOpened(wire);
       break;
     case Item::Kind::kBytes:

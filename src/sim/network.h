@@ -74,7 +74,6 @@ class Network {
   struct Connection {
     Wire wire;
     bool accepted = false;  // by the master
-    bool opened = false;    // the agent knows
     Direction to_agent, to_master;
     Direction& To(End end) { return end == End::kAgent ? to_agent : to_master; }
   };
@@ -90,6 +89,7 @@ class Network {
   Duration delay_;
   uint64_t last_id_ = 0;
   std::map<uint64_t, Connection> connections_;
+  std::map<uint64_t, Wire> unanswered_;  // dialled, and the agent knows of no answer
   std::map<uint32_t, int> cuts_;
 };
 

@@ -88,12 +88,18 @@ Scenario DrawScenario(Random& random) {
     scenario.fault_count = 6;
     scenario.faults_until = 60s;
   }
+  if (random.Chance(0.05)) {  // no connection lasts
+    scenario.weights = {{Fault::kHangUpConnection, 2}, {Fault::kHalfOpen, 1}, {Fault::kKillRank, 1}};
+    scenario.fault_count = 40;
+    scenario.faults_until = 10s;
+  }
   // A job that is stopped or has no node left shows little of the rest.
   for (const Fault rare : {Fault::kStopJob, Fault::kLoseNode}) {
     if (scenario.weights.contains(rare)) scenario.weights[rare] = 1;
   }
   if (scenario.weights.empty()) scenario.weights[Fault::kCrashMaster] = 1;
   scenario.network_delay = random.Pick<Duration>({2ms, 2ms, 50ms, 500ms});
+  if (scenario.fault_count == 40) scenario.network_delay = 1s;
   scenario.commit_delay = random.Pick<Duration>({5ms, 5ms, 100ms, 1s});
   scenario.stale_address = random.Chance(0.4) ? 0.6 : 0;
   return scenario;
