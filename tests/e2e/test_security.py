@@ -365,3 +365,28 @@ def test_secrets_are_nowhere_but_in_their_files(home, listen):
         assert token not in text and key not in text, command_line(pid)
     assert seen > RANKS
     victim.finish()
+
+
+# ---- texts that mean to do something to their reader ------------------------------------------------------------------
+
+def test_what_a_rank_prints_cannot_repaint_a_readers_terminal(home):
+    evil = "\x1b]0;owned\x07\x1b[2J\x9b31m\r\u202eRuntimeError: CUDA error: out of memory \x1b[6n"
+    folder = home.folder / "work\x1b[31m"
+    folder.mkdir()
+    failed = home.run("--name", "fine", "--env", f"EVIL={evil}", "--workdir", folder, "--",
+                      *python("import os, sys; sys.stderr.write(os.environ['EVIL'] + '\\n'); sys.exit(3)"))
+    assert failed.code == 3
+    job = home.job()
+    for command in ("list", "get", "records", "rounds", "explain", "events"):
+        shown = home.call(command, *([] if command == "list" else [job]))
+        assert shown.code == 0, shown
+        control = re.findall(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]", shown.stdout + shown.stderr)
+        assert not control, (command, control)
+    # Ours on standard error, the rank's own bytes on its streams alone.
+    ours = [line for line in failed.stderr.splitlines() if line.startswith("aimaster: ")]
+    assert ours and not re.search(r"[\x00-\x1f\x7f-\x9f]", "".join(ours)), ours
+    one_line_error(home.run("--name", "a\x1b[2Jb", "--", "true"), "--name")
+    one_line_error(home.run("--name", "a\nb", "--", "true"), "--name")
+    one_line_error(home.run("--name", "n" * 300, "--", "true"), "--name")
+    one_line_error(home.call("get", "../../etc"), "no job")
+    one_line_error(home.call("get", "\x1b[2J"), "no job")
