@@ -281,7 +281,8 @@ void Agent::OnRankEnded(const AttemptLife& attempt, RankEnd& end) {
 void Agent::ReportRankEnd(const AttemptLife& attempt, const RankEnd& end) {
   v1::Report report;
   *report.mutable_rank_exited() =
-      MakeRankReport(attempt.directory(), attempt.claim(), end, conversation_.clock().Estimate(), matcher_);
+      MakeRankReport(attempt.directory(), attempt.claim(), end, conversation_.clock().Estimate(), matcher_,
+                     attempt.claim().boot_id == file_.boot_id ? std::optional(Now()) : std::nullopt);
   Report(std::move(report));
 }
 

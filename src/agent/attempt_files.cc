@@ -173,8 +173,15 @@ std::optional<RankExitFile> ParseRankExit(std::string_view text) {
   if (members.Has("exec_errno")) exit.exec_errno = members.Int<int32_t>("exec_errno");
   if (members.Has("orphaned_ms")) exit.orphaned_ms = members.Int<int64_t>("orphaned_ms");
   exit.time_ns = members.Int<int64_t>("time_ns");
+  if (members.Has("monotonic_ns")) exit.monotonic_ns = members.Int<int64_t>("monotonic_ns");
   if (!members.good() || exit.code.has_value() == exit.signal.has_value()) return std::nullopt;
   return exit;
+}
+
+int64_t ExitTimeNs(const RankExitFile& exit, Moment now) {
+  const int64_t monotonic = now.monotonic.since_origin.count();
+  if (exit.monotonic_ns <= 0 || exit.monotonic_ns > monotonic) return exit.time_ns;
+  return now.wall.since_epoch.count() - (monotonic - exit.monotonic_ns);
 }
 
 std::map<uint32_t, RankExitFile> ParseKeptExits(std::string_view pages) {

@@ -17,6 +17,7 @@
 
 #include "agent/process_identity.h"
 #include "core/error.h"
+#include "core/time.h"
 
 namespace aimaster::agent {
 
@@ -67,12 +68,15 @@ struct RankExitFile {
   std::optional<int32_t> signal;
   bool core = false;
   bool stopped_by_us = false;
-  int64_t orphaned_ms = 0;  // stopped since there had been no master for so long
-  int64_t time_ns = 0;
-  std::string exec_error;  // empty: the program was executed
+  int64_t orphaned_ms = 0;   // stopped since there had been no master for so long
+  int64_t time_ns = 0;       // by the node's wall clock then
+  int64_t monotonic_ns = 0;  // by the clock of that boot; 0: not said
+  std::string exec_error;    // empty: the program was executed
   int32_t exec_errno = 0;
 };
 std::optional<RankExitFile> ParseRankExit(std::string_view text);
+// When it was by the wall clock of `now`, which may have been set since; `now` is of the same boot.
+int64_t ExitTimeNs(const RankExitFile& exit, Moment now);
 
 // What a shim keeps in memory (shim/launch_format.h): exits by local number.
 std::map<uint32_t, RankExitFile> ParseKeptExits(std::string_view pages);

@@ -35,6 +35,14 @@ TEST(ClaimTest, AHalfWrittenOneIsNone) {
 
 TEST(TombstoneTest, ReadsWhatItWrote) { EXPECT_EQ(ParseTombstone(FormatTombstone({4, 5})), (AttemptKey{4, 5})); }
 
+TEST(ExitFileTest, TheTimeIsToldByTheWallClockAsItGoesNow) {
+  const auto exit = ParseRankExit(R"({"code":7,"time_ns":3600000000100,"monotonic_ns":40})");
+  ASSERT_TRUE(exit);
+  const Moment set_back{Monotonic{Duration{60}}, Wall{Duration{120}}};
+  EXPECT_EQ(ExitTimeNs(*exit, set_back), 100);
+  EXPECT_EQ(ExitTimeNs(RankExitFile{.time_ns = 5}, set_back), 5) << "an older shim does not say it";
+}
+
 TEST(ExitFileTest, CodeOrSignalButNotBothAndNotNeither) {
   const auto code = ParseRankExit(R"({"code":7,"signal":null,"core":false,"time_ns":5,"stopped_by_us":true}   )");
   ASSERT_TRUE(code);

@@ -71,7 +71,7 @@ bool IsOurDoing(const RankExitFile& exit) {
 }  // namespace
 
 v1::RankExited MakeRankReport(const AttemptDirectory& directory, const Claim& claim, const RankEnd& end,
-                              const ClockEstimate& clock, PatternMatcher& matcher) {
+                              const ClockEstimate& clock, PatternMatcher& matcher, std::optional<Moment> now) {
   v1::RankExited report;
   report.mutable_id()->set_instance(claim.key.instance);
   report.mutable_id()->set_attempt(claim.key.attempt);
@@ -89,7 +89,7 @@ v1::RankExited MakeRankReport(const AttemptDirectory& directory, const Claim& cl
     report.set_exec_error(end.exit->exec_error);
     report.set_exec_errno(end.exit->exec_errno);
     report.set_orphaned_ms(end.exit->orphaned_ms);
-    report.set_exit_time_ns(end.exit->time_ns);
+    report.set_exit_time_ns(now ? ExitTimeNs(*end.exit, *now) : end.exit->time_ns);
   }
   report.set_out_of_memory(end.out_of_memory);
   report.set_dump_start_ns(end.dump_start_ns);

@@ -23,7 +23,8 @@ struct RankEnd {
   int64_t dump_start_ns = 0;
 };
 
+// `now`, where the rank ended in this boot: its time is told by the wall clock as it goes now.
 v1::RankExited MakeRankReport(const AttemptDirectory& directory, const Claim& claim, const RankEnd& end,
-                              const ClockEstimate& clock, PatternMatcher& matcher);
+                              const ClockEstimate& clock, PatternMatcher& matcher, std::optional<Moment> now);
 
 }  // namespace aimaster::agent

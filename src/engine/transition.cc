@@ -69,7 +69,8 @@ std::string Transition::NamesOfLive() const {
   uint32_t named = 0;
   for (const InstanceState& instance : job_.instances) {
     if (named == kNamesInTextMax) break;
-    if (instance.live) names += (named++ == 0 ? "" : ", ") + instance.name;
+    if (!instance.live) continue;
+    names += (named++ == 0 ? "" : ", ") + instance.name + " on " + job_.nodes.at(instance.node).name;
   }
   const uint32_t more = job_.tallies.live - named;
   return more == 0 ? names : names + " and " + std::to_string(more) + " more";

@@ -190,7 +190,8 @@ void Transition::EscalateStop() {
          {"they are still there after SIGKILL was asked for " + Count(job_.stop_escalations, "time") +
           "; nothing new is started beside them, since they may hold devices and ports"});
   End(JobStatus::kFailed, "Unkillable",
-      "processes of " + names + " could not be killed; look at their nodes (uninterruptible sleep?)",
+      "processes of " + names +
+          " could not be killed (uninterruptible sleep?); unkillable.json in the attempt's folder names them",
       job_.exit_code == 0 ? 1 : job_.exit_code);
 }
 

@@ -29,7 +29,6 @@ def test_a_jump_of_the_wall_clock_loses_no_node_and_ends_no_wait(jumps):
 
 @can_fake_time
 @needs()
-@pytest.mark.xfail(strict=True, reason="the agent reports the wall time of an exit as it was before the jump")
 def test_durations_are_right_after_a_jump(jumps):
     assert jumps["longest restart ms"] < 8000 and jumps["longest stage ms"] < 8000, jumps
     assert jumps["shortest stage ms"] >= 0, jumps
