@@ -88,8 +88,9 @@ class Background:
 class Home:
     """A private AIMASTER_HOME, and the commands that use it."""
 
-    def __init__(self, folder, marker):
+    def __init__(self, folder, marker, prefix=()):
         self.folder = folder
+        self.prefix = prefix  # of every command: another user, say
         self.path = folder / "home"
         self.marker = marker
         self.numbers = iter(range(1, 10_000))
@@ -102,7 +103,7 @@ class Home:
         return self.start(*arguments, env=env, cwd=cwd).wait(timeout)
 
     def start(self, *arguments, env=None, cwd=None, prefix=()):
-        command = [*prefix, AIMASTER, *map(str, arguments)]
+        command = [*self.prefix, *prefix, AIMASTER, *map(str, arguments)]
         return Background(self, command, env={**self.environment, **(env or {})}, cwd=cwd or str(self.folder))
 
     # -- the job that a test is about ---------------------------------------------------------------------------------

@@ -108,14 +108,14 @@ def users_home(home):
         pytest.skip("only root can become another user")
     folder = Path(tempfile.mkdtemp(prefix="aimaster-user-"))
     os.chown(folder, USER, USER)
-    yield Home(folder, home.marker)
+    yield Home(folder, home.marker, AS_USER)
     shutil.rmtree(folder, ignore_errors=True)
 
 
 def test_no_room_for_another_process_is_said_and_may_be_tried_again(users_home):
     home = users_home
     running = home.start("run", "--nproc-per-node", 60, "--stop-grace", 1, "--", "sleep", 600,
-                         prefix=[*AS_USER, "prlimit", "--nproc=40:40"])
+                         prefix=["prlimit", "--nproc=40:40"])
     finished = running.wait(60)
     assert finished.code == 126, finished
     state = home.get()
