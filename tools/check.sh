@@ -37,6 +37,17 @@ sanitizers() {
       ctest --test-dir build-asan --output-on-failure -j "$(nproc)" --output-junit "$check_tree/results/sanitizers.xml"
 }
 
+threads() {
+  (source tools/build_tree.sh && build_tree tsan agent_test agent_unit_test master_test wire_test programs) &&
+    TSAN_OPTIONS=halt_on_error=1 ctest --test-dir build-tsan --output-on-failure -j "$(nproc)" \
+      -R '^(agent_test|agent_unit_test|master_test|wire_test)$' --output-junit "$check_tree/results/threads.xml"
+}
+ordinary_user() {
+  AIMASTER_BIN=$check_tree/bin AIMASTER_RESULTS=$check_tree/results/ordinary-user.xml AIMASTER_TEST_FULL=0 \
+    tests/e2e/run_unprivileged.sh -m 'not training'
+}
+simulation() { "$check_tree/bin/aimaster-sim" --regressions src/sim/regressions.txt --seeds 20000; }
+
 rm -rf "$check_tree/results"
 mkdir -p "$check_tree/results"
 check packages "the log names what could not be installed" tools/install_packages.sh build test check
@@ -47,6 +58,10 @@ check build "warnings are errors here: CI=true ./dev build all shows the same" b
 check repository "each line says what to change" tools/check_repo.py --bin "$check_tree/bin"
 check unit "run one test alone with ./dev test NAME" tools/test.sh unit
 check e2e "run one test alone with ./dev test NAME; -k and -x work as in pytest" tools/test.sh e2e
+check user "AIMASTER_BIN=build/bin tests/e2e/run_unprivileged.sh -k NAME runs one as an ordinary user" ordinary_user
+check simulation "./dev sim --seed N --trace tells the story of the seed that is named" simulation
+check fuzzers "add the input to tests/corpus/NAME; build/fuzz/NAME FILE shows what it does" tools/fuzz.sh 60
+check threads "./dev build --tsan all, then run the test in build-tsan/tests" threads
 check sanitizers "./dev build --asan all, then run the test in build-asan/tests" sanitizers
 
 if ((${#failed[@]} > 0)); then echo "checks failed: ${failed[*]}"; fi

@@ -80,7 +80,7 @@ def many_descriptors():
     return min(hard, 1 << 20)
 
 
-# ---- who does not hold the token --------------------------------------------------------------------------------------
+# ---- who does not hold the token -------------------------------------------------------------------------------------
 
 def test_who_has_no_token_gets_nothing_but_a_refusal(victim):
     target = victim.target
@@ -204,7 +204,7 @@ def test_connections_that_are_reset_at_once(victim):
         connection.close()
 
 
-# ---- who holds the token: a rank of the job could ---------------------------------------------------------------------
+# ---- who holds the token: a rank of the job could --------------------------------------------------------------------
 
 def test_frames_that_no_agent_sends(victim):
     target = victim.target
@@ -276,7 +276,7 @@ def test_an_epoch_from_the_future_takes_nothing_over(victim):
         assert is_hung_up(connection, 10)
 
 
-# ---- TLS --------------------------------------------------------------------------------------------------------------
+# ---- TLS -------------------------------------------------------------------------------------------------------------
 
 def make_certificate(folder):
     subprocess.run(["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes",
@@ -325,7 +325,7 @@ def test_stop_works_over_tls(home):
     victim.running.wait()
 
 
-# ---- secrets ----------------------------------------------------------------------------------------------------------
+# ---- secrets ---------------------------------------------------------------------------------------------------------
 
 def test_a_job_directory_that_is_not_ours_alone_is_refused(home):
     assert home.run("--", "true").code == 0
@@ -367,7 +367,7 @@ def test_secrets_are_nowhere_but_in_their_files(home, listen):
     victim.finish()
 
 
-# ---- texts that mean to do something to their reader ------------------------------------------------------------------
+# ---- texts that mean to do something to their reader -----------------------------------------------------------------
 
 def test_what_a_rank_prints_cannot_repaint_a_readers_terminal(home):
     evil = "\x1b]0;owned\x07\x1b[2J\x9b31m\r\u202eRuntimeError: CUDA error: out of memory \x1b[6n"
