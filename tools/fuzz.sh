@@ -14,13 +14,30 @@ tools/install_packages.sh build check
 names=("$@")
 if ((${#names[@]} == 0)); then mapfile -t names < <(cd tests/corpus && ls); fi
 build_tree fuzz "${names[@]}"
-mkdir -p build-fuzz/crashes
-failed=0
+mkdir -p build-fuzz/crashes build-fuzz/logs
+
+fuzz() {
+  mkdir -p "build-fuzz/corpus/$1"
+  if ! "build-fuzz/fuzz/$1" -max_total_time="$seconds" -timeout=10 -print_final_stats=1 \
+    -artifact_prefix="build-fuzz/crashes/$1-" "build-fuzz/corpus/$1" "tests/corpus/$1" >"build-fuzz/logs/$1" 2>&1; then
+    tail -n 60 "build-fuzz/logs/$1"
+    echo "FAILED $1: the input is in build-fuzz/crashes"
+    return 1
+  fi
+  echo "ok $1: $(awk '/number_of_executed_units/ {print $2}' "build-fuzz/logs/$1") inputs in $seconds s"
+}
+
+failed=0 running=0
 for name in "${names[@]}"; do
-  echo "== $name, $seconds s"
-  mkdir -p "build-fuzz/corpus/$name"
-  "build-fuzz/fuzz/$name" -max_total_time="$seconds" -timeout=10 -print_final_stats=1 \
-    -artifact_prefix="build-fuzz/crashes/$name-" "build-fuzz/corpus/$name" "tests/corpus/$name" 2>&1 | tail -n 15 ||
-    { failed=1 && echo "FAILED $name: the input is in build-fuzz/crashes" >&2; }
+  if ((running == $(nproc))); then
+    wait -n || failed=1
+    running=$((running - 1))
+  fi
+  fuzz "$name" &
+  running=$((running + 1))
+done
+while ((running > 0)); do
+  wait -n || failed=1
+  running=$((running - 1))
 done
 exit "$failed"

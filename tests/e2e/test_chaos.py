@@ -8,36 +8,32 @@ import sys
 
 import pytest
 
-from harness import BIN, FULL
+from harness import BIN, FULL, LONG
 from namespaces import AS_ROOT, FOLDER, needs, tell
 
-SECONDS, KILLS = (120, 130) if FULL else (18, 30)  # planned kills: some find nobody, others find several
-KILLS_MIN = 100 if FULL else 20
-TIMEOUT = SECONDS * 5 + 200
 
-
-def of_interest(told):
-    return {"kills": told["total"] >= KILLS_MIN, "status": told["status"]}
+def survives(tmp_path, story, whole, kinds=()):
+    seconds, kills, kills_min = (120, 130, 100) if whole else (18, 30, 20)  # planned kills: some find nobody
+    told = tell(tmp_path, "chaos.py", story, seconds, kills, kinds=list(kinds), timeout=seconds * 5 + 200)
+    assert told["status"] == "Succeeded" and told["total"] >= kills_min, told
+    return told
 
 
 @needs("mount")
 def test_anything_killed_at_any_time(tmp_path):
-    told = tell(tmp_path, "chaos.py", "plain", SECONDS, KILLS, timeout=TIMEOUT)
-    assert of_interest(told) == {"kills": True, "status": "Succeeded"}, told
+    survives(tmp_path, "plain", FULL)
 
 
 @pytest.mark.skipif(not AS_ROOT, reason="only root may mount a small disk")
 @needs("mount")
 def test_anything_killed_while_the_disk_is_full_now_and_then(tmp_path):
-    told = tell(tmp_path, "chaos.py", "full_disk", SECONDS, KILLS, kinds=["mount"], timeout=TIMEOUT)
-    assert of_interest(told) == {"kills": True, "status": "Succeeded"}, told
+    told = survives(tmp_path, "full_disk", LONG, ["mount"])
     assert told["full"] >= 2, told
 
 
 @needs("net")
 def test_anything_killed_while_the_link_is_lost_now_and_then(tmp_path):
-    told = tell(tmp_path, "chaos.py", "link_loss", SECONDS, KILLS, kinds=["net"], timeout=TIMEOUT)
-    assert of_interest(told) == {"kills": True, "status": "Succeeded"}, told
+    told = survives(tmp_path, "link_loss", LONG, ["net"])
     assert told["cuts"] >= 2, told
 
 

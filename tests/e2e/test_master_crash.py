@@ -3,10 +3,10 @@ without. How a stage is hit that lasts a millisecond is told in tests/chaos/stag
 """
 import pytest
 
-from harness import FULL
+from harness import FULL, LONG
 from namespaces import needs, tell
 
-HITS = 50 if FULL else 1
+HITS = 50 if LONG else 3 if FULL else 1
 STAGES = ("detect", "collect", "decide", "stop", "isolate", "acquire", "start", "ready")
 
 pytestmark = needs()
