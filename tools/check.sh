@@ -40,7 +40,9 @@ sanitizers() {
 threads() {
   (source tools/build_tree.sh && build_tree tsan agent_test agent_unit_test master_test wire_test programs) &&
     TSAN_OPTIONS=halt_on_error=1 ctest --test-dir build-tsan --output-on-failure -j "$(nproc)" \
-      -R '^(agent_test|agent_unit_test|master_test|wire_test)$' --output-junit "$check_tree/results/threads.xml"
+      -R '^(agent_test|agent_unit_test|master_test|wire_test)$' --output-junit "$check_tree/results/threads.xml" &&
+    AIMASTER_BIN=$PWD/build-tsan/bin TSAN_OPTIONS=halt_on_error=1 AIMASTER_TEST_FULL=0 /usr/bin/python3 -m pytest \
+      tests/e2e -q -n 2 -k 'test_exit_status or test_crashes' --junitxml "$check_tree/results/threads-e2e.xml"
 }
 ordinary_user() {
   AIMASTER_BIN=$check_tree/bin AIMASTER_RESULTS=$check_tree/results/ordinary-user.xml AIMASTER_TEST_FULL=0 \
