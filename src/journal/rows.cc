@@ -49,6 +49,11 @@ class DecisionCursor {
     rows->Bind(next_);
     is_over_ = true;
     return ForEachRow(*rows, [&](int64_t number, const std::string& body) -> Status {
+      if (number < next_) {  // a damaged index would lead round and round
+        return Fail(
+            ErrorKind::kEnvironment,
+            "the journal is damaged: its decisions are out of order; restore it from a copy, or submit the job anew");
+      }
       Result<Decision> decision = DecodeDecision(body);
       if (!decision) return std::unexpected(decision.error());
       waiting_.emplace_back(rows->Integer(2), std::move(*decision));

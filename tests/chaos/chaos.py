@@ -157,12 +157,18 @@ class Chaos:
         records = self.world.query("records", self.job)
         check(state["status"] == "Succeeded" and code == 0,
               f"{state['status']} ({state['reason_message']}), the follower ended with {code}")
-        check(state["restarts"] == len(self.shot), f"{state['restarts']} restarts for {len(self.shot)} killed shims "
-              f"{self.shot}: {[(one['instance_name'], one['error_message']) for one in records]}")
-        blamed = [one["instance_name"] for one in records]
-        check(blamed == [instance for instance, _ in self.shot], f"blamed {blamed}, killed the shims of {self.shot}")
+        blamed = [(one["instance_name"], one["error_message"]) for one in records]
+        wanted = [instance for instance, _ in self.shot]
+        for instance, message in blamed:
+            if wanted and wanted[0] == instance:
+                wanted.pop(0)
+            else:  # an agent that is killed between its claim and the life of the shim costs that attempt
+                check("it could not be started, its shim is gone" in message, f"killed the shims of {self.shot}: {blamed}")
+        check(not wanted, f"killed the shims of {self.shot}: {blamed}")
+        restarts = len(records)
+        check(state["restarts"] == restarts, f"{state['restarts']} restarts and {restarts} records")
         last = check_training(self.world.work, self.ranks, self.steps)
-        check(set(last) == {len(self.shot)}, f"the ranks' last attempts are {last} after {len(self.shot)} restarts")
+        check(set(last) == {restarts}, f"the ranks' last attempts are {last} after {restarts} restarts")
         check_output(self.world.directory(self.job), self.ranks, self.ranks_each, self.world.work, complete)
         if self.resumes == 0 and complete:
             said = [line for line in self.first_follower.out.read_text().splitlines() if line.startswith("step ")]
