@@ -18,7 +18,7 @@ std::string ProgramOf(const std::vector<MasterLife>& lives, Epoch epoch) {
 
 class Recovery {
  public:
-  Recovery(Journal& journal, CrashMark& mark) : journal_(journal), database_(journal.database()), mark_(mark) {}
+  Recovery(Database& database, CrashMark& mark) : database_(database), mark_(mark) {}
 
   Result<Recovered> Run() {
     const Result<int64_t> last = LastInput(database_);
@@ -112,7 +112,6 @@ class Recovery {
 
   static std::string Own() { return "with engine " + std::to_string(kEngineVersion); }
 
-  Journal& journal_;
   Database& database_;
   CrashMark& mark_;
   std::vector<MasterLife> lives_;
@@ -121,6 +120,6 @@ class Recovery {
 
 }  // namespace
 
-Result<Recovered> RecoverJob(Journal& journal, CrashMark& mark) { return Recovery(journal, mark).Run(); }
+Result<Recovered> RecoverJob(Journal& journal, CrashMark& mark) { return Recovery(journal.database(), mark).Run(); }
 
 }  // namespace aimaster
