@@ -163,7 +163,8 @@ class Chaos:
             if wanted and wanted[0] == instance:
                 wanted.pop(0)
             else:  # an agent that is killed between its claim and the life of the shim costs that attempt
-                check("it could not be started, its shim is gone" in message, f"killed the shims of {self.shot}: {blamed}")
+                check("it could not be started, its shim is gone" in message,
+                      f"killed the shims of {self.shot}: {blamed}")
         check(not wanted, f"killed the shims of {self.shot}: {blamed}")
         restarts = len(records)
         check(state["restarts"] == restarts, f"{state['restarts']} restarts and {restarts} records")
