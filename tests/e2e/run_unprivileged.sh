@@ -14,14 +14,19 @@ if ((EUID != 0)); then
 fi
 folder=$(mktemp -d "${TMPDIR:-/tmp}/aimaster-user.XXXXXX")
 trap 'rm -rf "$folder"' EXIT
-mkdir "$folder/home"
+mkdir "$folder/home" "$folder/repo"
 chmod 0755 "$folder"
+# A copy, since the way to here may be for its owner alone.
+cp -r tests examples "$folder/repo"
+cp -r "${AIMASTER_BIN:-build/bin}" "$folder/repo/bin"
+chmod -R a+rX "$folder/repo"
+cd "$folder/repo"
 chown -R $user:$user "$folder"
 
 status=0
 env -u XDG_STATE_HOME -u XDG_RUNTIME_DIR -u AIMASTER_HOME HOME="$folder/home" USER=ordinary LOGNAME=ordinary \
   TMPDIR="$folder" PYTHONDONTWRITEBYTECODE=1 AIMASTER_TEST_UNPRIVILEGED=1 \
-  AIMASTER_BIN="${AIMASTER_BIN:-$PWD/build/bin}" \
+  AIMASTER_BIN="$PWD/bin" \
   setpriv --reuid $user --regid $user --clear-groups --inh-caps=-all --ambient-caps=-all --bounding-set=-all \
   --no-new-privs \
   /usr/bin/python3 tests/chaos/without_ptrace.py \
