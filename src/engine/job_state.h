@@ -126,8 +126,8 @@ struct Deadlines {
   bool operator==(const Deadlines&) const = default;
 };
 
-struct JobState {
-  JobSpec spec;
+// The job as a whole: what changes with nearly every input, and is small.
+struct JobProgress {
   Epoch epoch{};
   JobStatus status = JobStatus::kCreating;
   Phase phase = Phase::kNew;
@@ -143,11 +143,6 @@ struct JobState {
   std::optional<Wall> running_time;
   std::optional<Wall> end_time;
 
-  std::vector<InstanceState> instances;  // by InstanceIndex
-  std::vector<InstanceIndex> instance_of_rank;
-  std::vector<bool> rank_ended;  // by Rank, in its instance's current attempt
-  std::map<NodeIndex, NodeState> nodes;
-  std::vector<NodeIndex> placement;  // slot → node; instances are spread over slots, a slot outlives its node
   std::string master_address;
   uint16_t master_port = 0;
   uint32_t reservation = 0;
@@ -156,7 +151,6 @@ struct JobState {
   uint32_t judgement_number = 0;
   std::set<NodeIndex> collecting_from;             // nodes that have not answered yet
   std::set<Rank> dumping_core;                     // ranks whose core is being written
-  std::vector<RankFailure> failures;               // of the failure being handled, bounded by kFailuresMax (failures.h)
   uint32_t failures_dropped = 0;                   // ranks that failed and are only counted
   std::map<std::string, uint32_t> same_error;      // "<instance>|<code>" → times it was a root cause
   std::map<std::string, uint32_t> quick_failures;  // same, but within the first minute of a round
@@ -168,7 +162,17 @@ struct JobState {
   Monotonic stop_began;
   uint32_t stop_escalations = 0;
   Deadlines deadlines;
+  bool operator==(const JobProgress&) const = default;
+};
 
+struct JobState : JobProgress {
+  JobSpec spec;
+  std::vector<InstanceState> instances;  // by InstanceIndex
+  std::vector<InstanceIndex> instance_of_rank;
+  std::vector<bool> rank_ended;  // by Rank, in its instance's current attempt
+  std::map<NodeIndex, NodeState> nodes;
+  std::vector<NodeIndex> placement;   // slot → node; instances are spread over slots, a slot outlives its node
+  std::vector<RankFailure> failures;  // of the failure being handled, bounded by kFailuresMax (failures.h)
   std::vector<RoundState> rounds;
   std::vector<RestartRecord> records;
 

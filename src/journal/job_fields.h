@@ -229,17 +229,18 @@ AIMASTER_FIELDS(Deadlines) {
 }
 
 AIMASTER_FIELDS(StateRest) {
-  v("epoch", x.epoch), v("status", x.status), v("phase", x.phase), v("stop_purpose", x.stop_purpose);
-  v("stop_at_once", x.stop_at_once), v("round", x.round), v("restarts", x.restarts);
-  v("start_retries", x.start_retries), v("reason_code", x.reason_code), v("reason_message", x.reason_message);
-  v("exit_code", x.exit_code), v("submit_time", x.submit_time), v("running_time_ns", x.running_time);
-  v("end_time_ns", x.end_time), v("master_address", x.master_address), v("master_port", x.master_port);
-  v("reservation", x.reservation), v("port_refusals", x.port_refusals), v("collection", x.collection);
-  v("judgement_number", x.judgement_number), v("collecting_from", x.collecting_from);
-  v("dumping_core", x.dumping_core), v("failures_dropped", x.failures_dropped), v("same_error", x.same_error);
-  v("quick_failures", x.quick_failures), v("failed_workers", x.failed_workers);
-  v("pending_stages", x.pending_stages), v("failure_began", x.failure_began), v("stop_began_ns", x.stop_began);
-  v("stop_escalations", x.stop_escalations), v("deadlines_ns", x.deadlines), v("ranks_ended", x.ranks_ended);
+  auto& p = x.progress;
+  v("epoch", p.epoch), v("status", p.status), v("phase", p.phase), v("stop_purpose", p.stop_purpose);
+  v("stop_at_once", p.stop_at_once), v("round", p.round), v("restarts", p.restarts);
+  v("start_retries", p.start_retries), v("reason_code", p.reason_code), v("reason_message", p.reason_message);
+  v("exit_code", p.exit_code), v("submit_time", p.submit_time), v("running_time_ns", p.running_time);
+  v("end_time_ns", p.end_time), v("master_address", p.master_address), v("master_port", p.master_port);
+  v("reservation", p.reservation), v("port_refusals", p.port_refusals), v("collection", p.collection);
+  v("judgement_number", p.judgement_number), v("collecting_from", p.collecting_from);
+  v("dumping_core", p.dumping_core), v("failures_dropped", p.failures_dropped), v("same_error", p.same_error);
+  v("quick_failures", p.quick_failures), v("failed_workers", p.failed_workers);
+  v("pending_stages", p.pending_stages), v("failure_began", p.failure_began), v("stop_began_ns", p.stop_began);
+  v("stop_escalations", p.stop_escalations), v("deadlines_ns", p.deadlines), v("ranks_ended", x.ranks_ended);
   v("instances", x.instances), v("nodes", x.nodes), v("rounds", x.rounds), v("records", x.records);
   v("failures", x.failures);
 }

@@ -44,7 +44,7 @@ Status CheckRows(const JobSpec& spec, const StoredState& stored) {
       stored.failures.size() != rest.failures) {
     return DoesNotFit("rows are missing");
   }
-  if (rest.phase == Phase::kNew) return {};
+  if (rest.progress.phase == Phase::kNew) return {};
   const std::vector<InstanceState> layout = LayOutInstances(spec);
   if (stored.instances.size() != layout.size()) return DoesNotFit("it has another number of instances than the job");
   if (stored.rounds.empty()) return DoesNotFit("it has no round");
@@ -62,8 +62,8 @@ Status CheckRows(const JobSpec& spec, const StoredState& stored) {
     }
     if (!CheckPlausible(Input{{}, RankFailed{failure}})) return DoesNotFit("the time of a failure");
   }
-  if (std::ranges::any_of(rest.dumping_core, [&](Rank rank) { return Value(rank) >= ranks; }) ||
-      std::ranges::any_of(rest.failed_workers, [&](InstanceIndex i) { return Value(i) >= layout.size(); })) {
+  if (std::ranges::any_of(rest.progress.dumping_core, [&](Rank rank) { return Value(rank) >= ranks; }) ||
+      std::ranges::any_of(rest.progress.failed_workers, [&](InstanceIndex i) { return Value(i) >= layout.size(); })) {
     return DoesNotFit("it names a rank or an instance that there is not");
   }
   return {};
@@ -72,12 +72,12 @@ Status CheckRows(const JobSpec& spec, const StoredState& stored) {
 // Every time of it may be subtracted from every other.
 Status CheckTimes(const StoredState& stored) {
   const StateRest& rest = stored.rest;
-  std::vector<Moment> moments{rest.submit_time, rest.failure_began, {rest.stop_began, {}}};
-  for (const auto& deadline :
-       {rest.deadlines.collect, rest.deadlines.collect_cap, rest.deadlines.start, rest.deadlines.stop}) {
+  std::vector<Moment> moments{rest.progress.submit_time, rest.progress.failure_began, {rest.progress.stop_began, {}}};
+  for (const auto& deadline : {rest.progress.deadlines.collect, rest.progress.deadlines.collect_cap,
+                               rest.progress.deadlines.start, rest.progress.deadlines.stop}) {
     if (deadline) moments.push_back({*deadline, {}});
   }
-  for (const StageTime& stage : rest.pending_stages) moments.push_back(stage.start);
+  for (const StageTime& stage : rest.progress.pending_stages) moments.push_back(stage.start);
   for (const RoundState& round : stored.rounds) {
     moments.push_back(round.start);
     for (const StageTime& stage : round.stages) moments.push_back(stage.start);
@@ -92,43 +92,13 @@ Status CheckTimes(const StoredState& stored) {
 }  // namespace
 
 StateRest RestOf(const JobState& job) {
-  return {.epoch = job.epoch,
-          .status = job.status,
-          .phase = job.phase,
-          .stop_purpose = job.stop_purpose,
-          .stop_at_once = job.stop_at_once,
-          .round = job.round,
-          .restarts = job.restarts,
-          .start_retries = job.start_retries,
-          .reason_code = job.reason_code,
-          .reason_message = job.reason_message,
-          .exit_code = job.exit_code,
-          .submit_time = job.submit_time,
-          .running_time = job.running_time,
-          .end_time = job.end_time,
-          .master_address = job.master_address,
-          .master_port = job.master_port,
-          .reservation = job.reservation,
-          .port_refusals = job.port_refusals,
-          .collection = job.collection,
-          .judgement_number = job.judgement_number,
-          .collecting_from = job.collecting_from,
-          .dumping_core = job.dumping_core,
-          .failures_dropped = job.failures_dropped,
-          .same_error = job.same_error,
-          .quick_failures = job.quick_failures,
-          .failed_workers = job.failed_workers,
-          .pending_stages = job.pending_stages,
-          .failure_began = job.failure_began,
-          .stop_began = job.stop_began,
-          .stop_escalations = job.stop_escalations,
-          .deadlines = job.deadlines,
-          .ranks_ended = ToHex(job.rank_ended),
-          .instances = static_cast<uint32_t>(job.instances.size()),
-          .nodes = static_cast<uint32_t>(job.nodes.size()),
-          .rounds = static_cast<uint32_t>(job.rounds.size()),
-          .records = static_cast<uint32_t>(job.records.size()),
-          .failures = static_cast<uint32_t>(job.failures.size())};
+  return {job,
+          ToHex(job.rank_ended),
+          static_cast<uint32_t>(job.instances.size()),
+          static_cast<uint32_t>(job.nodes.size()),
+          static_cast<uint32_t>(job.rounds.size()),
+          static_cast<uint32_t>(job.records.size()),
+          static_cast<uint32_t>(job.failures.size())};
 }
 
 StoredState StoreState(const JobState& job) {
@@ -143,37 +113,7 @@ Result<JobState> RestoreState(const JobSpec& spec, StoredState stored) {
   StateRest& rest = stored.rest;
   JobState job;
   job.spec = spec;
-  job.epoch = rest.epoch;
-  job.status = rest.status;
-  job.phase = rest.phase;
-  job.stop_purpose = rest.stop_purpose;
-  job.stop_at_once = rest.stop_at_once;
-  job.round = rest.round;
-  job.restarts = rest.restarts;
-  job.start_retries = rest.start_retries;
-  job.reason_code = std::move(rest.reason_code);
-  job.reason_message = std::move(rest.reason_message);
-  job.exit_code = rest.exit_code;
-  job.submit_time = rest.submit_time;
-  job.running_time = rest.running_time;
-  job.end_time = rest.end_time;
-  job.master_address = std::move(rest.master_address);
-  job.master_port = rest.master_port;
-  job.reservation = rest.reservation;
-  job.port_refusals = rest.port_refusals;
-  job.collection = rest.collection;
-  job.judgement_number = rest.judgement_number;
-  job.collecting_from = std::move(rest.collecting_from);
-  job.dumping_core = std::move(rest.dumping_core);
-  job.failures_dropped = rest.failures_dropped;
-  job.same_error = std::move(rest.same_error);
-  job.quick_failures = std::move(rest.quick_failures);
-  job.failed_workers = std::move(rest.failed_workers);
-  job.pending_stages = std::move(rest.pending_stages);
-  job.failure_began = rest.failure_began;
-  job.stop_began = rest.stop_began;
-  job.stop_escalations = rest.stop_escalations;
-  job.deadlines = rest.deadlines;
+  static_cast<JobProgress&>(job) = std::move(rest.progress);
   job.instances = std::move(stored.instances);
   job.nodes = std::move(stored.nodes);
   job.rounds = std::move(stored.rounds);

@@ -15,40 +15,9 @@
 
 namespace aimaster {
 
-// What changes with nearly every input. Field by field as in JobState.
+// What has no row of its own.
 struct StateRest {
-  Epoch epoch{};
-  JobStatus status = JobStatus::kCreating;
-  Phase phase = Phase::kNew;
-  StopPurpose stop_purpose = StopPurpose::kFail;
-  bool stop_at_once = false;
-  Round round{};
-  uint32_t restarts = 0;
-  uint32_t start_retries = 0;
-  std::string reason_code;
-  std::string reason_message;
-  int exit_code = 0;
-  Moment submit_time;
-  std::optional<Wall> running_time;
-  std::optional<Wall> end_time;
-  std::string master_address;
-  uint16_t master_port = 0;
-  uint32_t reservation = 0;
-  uint32_t port_refusals = 0;
-  uint32_t collection = 0;
-  uint32_t judgement_number = 0;
-  std::set<NodeIndex> collecting_from;
-  std::set<Rank> dumping_core;
-  uint32_t failures_dropped = 0;
-  std::map<std::string, uint32_t> same_error;
-  std::map<std::string, uint32_t> quick_failures;
-  std::set<InstanceIndex> failed_workers;
-  std::vector<StageTime> pending_stages;
-  Moment failure_began;
-  Monotonic stop_began;
-  uint32_t stop_escalations = 0;
-  Deadlines deadlines;
-
+  JobProgress progress;
   std::string ranks_ended;  // hexadecimal digits of four ranks each, the first rank in the lowest bit
   // How many rows of the other kinds belong to it; what lies beyond was left by an earlier failure.
   uint32_t instances = 0, nodes = 0, rounds = 0, records = 0, failures = 0;
