@@ -11,15 +11,11 @@
 #include "agent/limits.h"
 #include "agent/log.h"
 #include "agent/small_file.h"
+#include "core/overloaded.h"
 #include "shim/lease_format.h"
 
 namespace aimaster::agent {
 namespace {
-
-template <typename... Visitors>
-struct Overloaded : Visitors... {
-  using Visitors::operator()...;
-};
 
 std::string HostName() {
   char name[256] = "";

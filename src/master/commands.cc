@@ -74,11 +74,7 @@ class Builder {
   }
 
  private:
-  v1::Command& Add(NodeIndex node) {
-    commands_.emplace_back(node, v1::Command());
-    commands_.back().second.set_epoch(Value(job_.epoch));
-    return commands_.back().second;
-  }
+  v1::Command& Add(NodeIndex node) { return commands_.emplace_back(node, v1::Command()).second; }
 
   const JobState& job_;
   const std::filesystem::path& job_directory_;

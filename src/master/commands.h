@@ -14,7 +14,8 @@ namespace aimaster {
 
 v1::JobConfig MakeJobConfig(const JobSpec& spec);
 
-// The commands that an action means, each with its node; none for actions that no agent carries out.
+// The commands that an action means, each with its node and without an epoch; none for actions that no agent carries
+// out.
 std::vector<std::pair<NodeIndex, v1::Command>> MakeCommands(const JobState& job, const Action& action,
                                                             const std::filesystem::path& job_directory);
 

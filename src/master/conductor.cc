@@ -4,6 +4,7 @@
 
 #include "core/check.h"
 #include "core/file_name.h"
+#include "core/overloaded.h"
 #include "detect/root_cause.h"
 #include "master/commands.h"
 #include "master/report_event.h"
@@ -17,11 +18,6 @@ constexpr Duration kFarewell = 3s;                      // for agents to leave a
 constexpr Duration kMissedByFar = 1s, kHearFirst = 1s;  // of a deadline
 constexpr Duration kAway = 3s;                          // between two looks: it was we who were away, not the agents
 
-template <typename... Visitors>
-struct Overloaded : Visitors... {
-  using Visitors::operator()...;
-};
-
 }  // namespace
 
 Conductor::Conductor(Epoch epoch, std::filesystem::path job_directory, Engine engine)
@@ -29,8 +25,7 @@ Conductor::Conductor(Epoch epoch, std::filesystem::path job_directory, Engine en
 
 void Conductor::Begin(Moment now, const JobSpec& spec, std::string engine_change) {
   if (engine_.job().phase == Phase::kEnded) {  // the predecessor died over its goodbyes: agents that ask are told
-    was_over_ = true;
-    SayGoodbye(now);
+    farewell_ = now.monotonic + kFarewell;
     return;
   }
   if (engine_.job().phase == Phase::kNew) Feed(now, JobSubmitted{spec});
@@ -192,7 +187,7 @@ void Conductor::OnTime(Moment now) {
   }
   if (!farewell_ || now.monotonic < *farewell_) return;
   farewell_.reset();
-  if (!std::exchange(has_left_, true)) effects_.push_back(Leave{"some agents did not say goodbye"});
+  LeaveOnce("some agents did not say goodbye");
 }
 
 // ---- agents ----
@@ -205,12 +200,15 @@ void Conductor::Send(NodeIndex node, const v1::ToAgent& message) {
 
 void Conductor::SendCommands(const Action& action, std::optional<NodeIndex> only_to) {
   for (auto& [node, command] : MakeCommands(engine_.job(), action, job_directory_)) {
-    if (only_to && node != *only_to) continue;
-    v1::ToAgent message;
-    *message.mutable_command() = std::move(command);
-    message.mutable_command()->set_epoch(Value(epoch_));
-    Send(node, message);
+    if (!only_to || node == *only_to) SendCommand(node, std::move(command));
   }
+}
+
+void Conductor::SendCommand(NodeIndex node, v1::Command command) {
+  command.set_epoch(Value(epoch_));
+  v1::ToAgent message;
+  *message.mutable_command() = std::move(command);
+  Send(node, message);
 }
 
 void Conductor::OnMessage(Moment now, ConnectionId connection, std::string_view bytes) {
@@ -272,11 +270,10 @@ void Conductor::StopStrays(NodeIndex node, const v1::Hello& hello) {
     }
     Note("node " + std::to_string(Value(node)) + " holds attempt " + std::to_string(id.attempt()) + " of instance " +
          std::to_string(id.instance()) + ", which has been given up: stopping it");
-    v1::ToAgent message;
-    message.mutable_command()->set_epoch(Value(epoch_));
-    *message.mutable_command()->mutable_stop_instance()->mutable_id() = id;
-    message.mutable_command()->mutable_stop_instance()->set_at_once(true);
-    Send(node, message);
+    v1::Command stop;
+    *stop.mutable_stop_instance()->mutable_id() = id;
+    stop.mutable_stop_instance()->set_at_once(true);
+    SendCommand(node, std::move(stop));
   }
 }
 
@@ -285,7 +282,6 @@ void Conductor::Refuse(ConnectionId connection, const std::string& reason) {
   message.mutable_refused()->set_epoch(Value(epoch_));
   message.mutable_refused()->set_job_over(true);
   message.mutable_refused()->set_reason(reason);
-  message.mutable_refused()->set_epoch(Value(epoch_));
   effects_.push_back(Transmit{connection, message.SerializeAsString()});
 }
 
@@ -324,8 +320,8 @@ void Conductor::OnDisconnected(ConnectionId connection, const std::string& reaso
   agents_.Disconnect(connection);
   if (engine_.job().phase != Phase::kEnded) {
     Note("agent of node " + std::to_string(Value(*node)) + " is disconnected: " + reason);
-  } else if (farewell_ && agents_.connected() == 0 && !std::exchange(has_left_, true)) {
-    effects_.push_back(Leave{});
+  } else if (farewell_ && agents_.connected() == 0) {
+    LeaveOnce();
   }
 }
 
@@ -346,19 +342,21 @@ void Conductor::Watch(Moment now) {
 }
 
 void Conductor::Signal(int signal) {
-  v1::ToAgent message;
-  message.mutable_command()->set_epoch(Value(epoch_));
-  message.mutable_command()->mutable_signal_instances()->set_signal(signal);
-  for (const auto& [node, link] : agents_.links()) Send(node, message);
+  v1::Command command;
+  command.mutable_signal_instances()->set_signal(signal);
+  for (const auto& [node, link] : agents_.links()) SendCommand(node, command);
 }
 
 // ---- the end ----
 
 void Conductor::SayGoodbye(Moment now) {
   farewell_ = now.monotonic + kFarewell;
-  if (was_over_) return;  // this master has heard of no agent yet; those that live ask within this time
   for (const auto& [index, node] : engine_.job().nodes) effects_.push_back(ReleaseAtProvider{index});
-  if (agents_.connected() == 0 && !std::exchange(has_left_, true)) effects_.push_back(Leave{});
+  if (agents_.connected() == 0) LeaveOnce();
+}
+
+void Conductor::LeaveOnce(std::string why) {
+  if (!std::exchange(has_left_, true)) effects_.push_back(Leave{std::move(why)});
 }
 
 }  // namespace aimaster

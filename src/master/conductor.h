@@ -71,8 +71,6 @@ class Conductor {
   // next master knows over what.
   std::function<void(const Input* under_way)> on_step;
 
-  // What the journal holds, in order, before Begin.
-  StepResult Recover(const Input& input) { return engine_.Step(input); }
   // `spec` counts for a new job alone; `engine_change` is what this engine would have decided otherwise.
   void Begin(Moment now, const JobSpec& spec, std::string engine_change = {});
   // In place of Begin: no input is stepped, nothing is decided or acknowledged, and training goes on. Agents are
@@ -117,6 +115,7 @@ class Conductor {
   void TakeOver(Moment now);
   void Say(const StepResult& result);
   void SendCommands(const Action& action, std::optional<NodeIndex> only_to = {});
+  void SendCommand(NodeIndex node, v1::Command command);  // of this master's epoch
   void Send(NodeIndex node, const v1::ToAgent& message);
   void Resend(NodeIndex node);
 
@@ -128,6 +127,7 @@ class Conductor {
   void Hear(Moment now, NodeIndex node, ConnectionId connection, std::string_view bytes);
   void TakeIn(Moment now, NodeIndex node, AgentLink& link, const v1::Report& report);
   void SayGoodbye(Moment now);
+  void LeaveOnce(std::string why = {});
   void Note(std::string line) { effects_.push_back(Print{std::move(line)}); }
 
   Epoch epoch_;
@@ -146,7 +146,6 @@ class Conductor {
   Answers answers_, owed_;
   bool is_writing_ = false;
   bool taking_over_ = true;  // until the first append
-  bool was_over_ = false;    // the job had ended before this master began
   bool has_left_ = false;
   bool is_read_only_ = false;
   std::optional<Monotonic> farewell_;

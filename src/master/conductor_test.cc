@@ -346,7 +346,9 @@ TEST(ConductorTest, ASuccessorDoesAgainWhatWasUnderWay) {
   keep();
 
   Bench successor(2);
-  for (const Input& input : journal) successor.conductor.Recover(input);
+  Engine engine;
+  for (const Input& input : journal) engine.Step(input);
+  successor.conductor = Conductor(Epoch{2}, "/job", std::move(engine));
   successor.Begin();
   successor.Hello(kSecond, "a", 1);
   successor.Settle();

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "agent/limits.h"
+#include "core/overloaded.h"
 #include "sim/world.h"
 
 namespace aimaster::sim {
@@ -12,11 +13,6 @@ namespace {
 
 using namespace std::chrono_literals;
 using agent::AttemptInput;
-
-template <typename... Visitors>
-struct Overloaded : Visitors... {
-  using Visitors::operator()...;
-};
 
 agent::AgentIdentity MakeIdentity(const SimNode& node, const std::string& agent_id) {
   return {.node = Value(node.index),

@@ -1,12 +1,9 @@
 #include "sim/history.h"
 
+#include "core/overloaded.h"
+
 namespace aimaster::sim {
 namespace {
-
-template <typename... Visitors>
-struct Overloaded : Visitors... {
-  using Visitors::operator()...;
-};
 
 std::string Fact(char kind, uint32_t a, uint32_t b = 0, uint32_t c = 0) {
   return kind + std::to_string(a) + '/' + std::to_string(b) + '/' + std::to_string(c);

@@ -1,5 +1,6 @@
 #include "sim/master_process.h"
 
+#include "core/overloaded.h"
 #include "sim/world.h"
 
 namespace aimaster::sim {
@@ -10,11 +11,6 @@ using namespace std::chrono_literals;
 // As in master.cc.
 constexpr Duration kAppendAgain = 1s, kWatchInterval = 1s;
 constexpr int kExitDone = 0, kExitAgain = 1, kExitFenced = 75;
-
-template <typename... Visitors>
-struct Overloaded : Visitors... {
-  using Visitors::operator()...;
-};
 
 }  // namespace
 
@@ -39,8 +35,9 @@ void SimMaster::Begin() {
 }
 
 void SimMaster::Lead() {
-  conductor_.emplace(epoch_, "/job");
-  for (const auto& entry : world_.journal.entries()) conductor_->Recover(entry->decoded);
+  Engine engine;
+  for (const auto& entry : world_.journal.entries()) engine.Step(entry->decoded);
+  conductor_.emplace(epoch_, "/job", std::move(engine));
   if (!world_.journal.entries().empty()) {  // as in master/clock.cc
     const Moment last = world_.journal.entries().back()->decoded.at;
     const Moment now = Now();

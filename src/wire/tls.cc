@@ -151,6 +151,20 @@ Bio Reader(std::string_view text) {
 // A key behind a passphrase is refused: nobody is there to be asked for it.
 int NoPassphrase(char*, int, int, void*) { return -1; }
 
+// One that reads and writes this socket; null when there is no memory.
+SSL* NewSession(SSL_CTX* context, int descriptor) {
+  SSL* const session = SSL_new(context);
+  BIO* const bio = session == nullptr ? nullptr : BIO_new(SocketMethod());
+  if (bio == nullptr) {
+    SSL_free(session);
+    return nullptr;
+  }
+  BIO_set_data(bio, reinterpret_cast<void*>(static_cast<intptr_t>(descriptor)));
+  BIO_set_init(bio, 1);
+  SSL_set_bio(session, bio, bio);
+  return session;
+}
+
 }  // namespace
 
 bool IsFingerprint(std::string_view text) {
@@ -226,15 +240,8 @@ int TlsSession::CheckCertificate(X509_STORE_CTX* store, void*) {
 }
 
 Result<std::unique_ptr<TlsSession>> TlsSession::Server(const TlsIdentity& identity, int descriptor) {
-  SSL* session = SSL_new(identity.context());
-  BIO* bio = session == nullptr ? nullptr : BIO_new(SocketMethod());
-  if (bio == nullptr) {
-    SSL_free(session);
-    return CannotUse("no memory for a connection");
-  }
-  BIO_set_data(bio, reinterpret_cast<void*>(static_cast<intptr_t>(descriptor)));
-  BIO_set_init(bio, 1);
-  SSL_set_bio(session, bio, bio);
+  SSL* const session = NewSession(identity.context(), descriptor);
+  if (session == nullptr) return CannotUse("no memory for a connection");
   SSL_set_accept_state(session);
   return std::unique_ptr<TlsSession>(new TlsSession(session, {}));
 }
@@ -252,15 +259,8 @@ Result<std::unique_ptr<TlsSession>> TlsSession::Client(std::string fingerprint, 
   if (!IsFingerprint(fingerprint)) {
     return Fail(ErrorKind::kEnvironment, "TLS: " + Quoted(fingerprint) + " is not a certificate's fingerprint");
   }
-  SSL* session = SSL_new(context.get());
-  BIO* bio = session == nullptr ? nullptr : BIO_new(SocketMethod());
-  if (bio == nullptr) {
-    SSL_free(session);
-    return CannotUse("no memory for a connection");
-  }
-  BIO_set_data(bio, reinterpret_cast<void*>(static_cast<intptr_t>(descriptor)));
-  BIO_set_init(bio, 1);
-  SSL_set_bio(session, bio, bio);
+  SSL* const session = NewSession(context.get(), descriptor);
+  if (session == nullptr) return CannotUse("no memory for a connection");
   SSL_set_connect_state(session);
   auto made = std::unique_ptr<TlsSession>(new TlsSession(session, std::move(fingerprint)));
   SSL_set_ex_data(session, 0, made.get());
