@@ -1,5 +1,6 @@
 """The fixture of all end-to-end tests: a home of its own, and nothing left behind afterwards."""
 import os
+import signal
 import uuid
 
 import pytest
@@ -8,6 +9,8 @@ from harness import AIMASTER, Home, kill, wait_for
 
 
 def pytest_configure(config):
+    # Who runs the tests in the background of a script has SIGINT ignored, and so would all that we start.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     config.addinivalue_line("markers", "training: runs a real training with torch, some ten seconds or more")
     if not os.access(AIMASTER, os.X_OK):
         pytest.exit(f"{AIMASTER} is not there: run ./dev build, or set AIMASTER_BIN", returncode=2)
