@@ -13,7 +13,9 @@
 #include <expected>
 #include <fstream>
 #include <iterator>
+#include <sstream>
 #include <string>
+#include <string_view>
 #include <system_error>
 #include <vector>
 
@@ -33,6 +35,7 @@ Error CannotStart(const std::string& what, int error) {
 }
 
 constexpr std::streamoff kLogTailBytes = 4096;
+constexpr std::string_view kSupervisorSays = "aimaster-shim: ";
 
 // One starter at a time. An fcntl lock goes with its process, so a starter that was killed leaves none behind.
 class StartLock {
@@ -75,9 +78,13 @@ std::string LastLogLine(const fs::path& job_directory) {
   const std::streamoff size = file.tellg();
   file.seekg(std::max<std::streamoff>(0, size - kLogTailBytes));
   std::string text((std::istreambuf_iterator<char>(file)), {});
-  while (text.ends_with('\n')) text.pop_back();
-  const size_t line = text.rfind('\n');
-  return OneLine(line == std::string::npos ? text : text.substr(line + 1));
+  std::istringstream lines(text);
+  std::string last, masters;
+  for (std::string line; std::getline(lines, line);) {
+    if (!line.starts_with(kSupervisorSays)) masters = line;
+    last = std::move(line);
+  }
+  return OneLine(masters.empty() ? last : masters);
 }
 
 Result<ProcessIdentity> LaunchMaster(const fs::path& job_directory) {

@@ -23,7 +23,8 @@ struct LookedAfter {
 Result<LookedAfter> EnsureMaster(const std::filesystem::path& job_directory);
 
 std::filesystem::path MasterLog(const std::filesystem::path& job_directory);
-// What the master, or its supervisor, said last; empty when it said nothing.
+// What the master said last, which is why it could not run where it could not; its supervisor's last word where the
+// master said nothing; else empty.
 std::string LastLogLine(const std::filesystem::path& job_directory);
 
 }  // namespace aimaster::cli

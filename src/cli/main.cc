@@ -1,4 +1,7 @@
 // The program `aimaster`: finds the command, parses what belongs to it, does it.
+#include <fcntl.h>
+#include <unistd.h>
+
 #include <exception>
 #include <filesystem>
 #include <span>
@@ -30,6 +33,16 @@ int UnknownCommand(const std::string& word) {
                                           (meant.empty() ? "; `aimaster help` lists what there is" : meant)});
 }
 
+// Where a script closed a standard descriptor, the next file that we open would take its place: a socket would be
+// printed into, and an end of it waited for.
+void HoldStandardDescriptors() {
+  int descriptor = -1;
+  do {
+    descriptor = open("/dev/null", O_RDWR);
+  } while (descriptor >= 0 && descriptor <= STDERR_FILENO);
+  if (descriptor >= 0) close(descriptor);
+}
+
 int RunProgram(const std::vector<std::string>& words) {
   if (IsMasterCall(words)) return RunMaster(std::filesystem::path(words[2]));
   if (words.empty()) {
@@ -51,6 +64,7 @@ int RunProgram(const std::vector<std::string>& words) {
 }  // namespace aimaster::cli
 
 int main(int argc, char** argv) {
+  aimaster::cli::HoldStandardDescriptors();
   // Without a name of our own (argc 0) there are no words either.
   const std::vector<std::string> words(argv + (argc > 0 ? 1 : 0), argv + argc);
   try {

@@ -87,6 +87,12 @@ def test_nobody_reads_what_run_prints_and_the_rank_ends_all_the_same(home):
         process.kill()
 
 
+@pytest.mark.parametrize("closed", ["0<&-", "1>&-", "2>&-", "0<&- 1>&- 2>&-"])
+def test_a_script_that_closed_a_standard_descriptor(home, closed):
+    running = home.start("run", "--", "true", prefix=["/bin/sh", "-c", f'exec "$@" {closed}', "sh"])
+    assert running.wait(30).code == 0
+
+
 def test_tee_shows_rank_0_all_ranks_or_none(home):
     job = ["--workers", "2", "--", *python("import os; print('this is', os.environ['RANK'])")]
     assert home.run(*job).stdout == "this is 0\n"
