@@ -280,6 +280,11 @@ void AttemptLife::SetRankEnd(RankLife& rank, RankEnd end) {
   owner_.ReportRankEnd(*this, *rank.end);
 }
 
+// Of whom nothing can be known any more but why.
+void AttemptLife::LoseRank(RankLife& rank) {
+  SetRankEnd(rank, RankEnd{.rank = rank.rank, .lost_reason = lost_reason_, .exec_errno = start_errno_});
+}
+
 // ---- the shim ends ----
 
 void AttemptLife::OnShimGone() {
@@ -363,7 +368,7 @@ void AttemptLife::SweepPass() {
   CollectExits();
   for (RankLife& rank : ranks_) {
     if (rank.end || never_ran_ || (rank.process.pid != 0 && IsAlive(rank.process))) continue;
-    SetRankEnd(rank, RankEnd{.rank = rank.rank, .lost_reason = lost_reason_, .exec_errno = start_errno_});
+    LoseRank(rank);
   }
   empty_passes_ = found == 0 ? empty_passes_ + 1 : 0;
   if (empty_passes_ == kEmptyPassesWanted) {
@@ -381,8 +386,7 @@ void AttemptLife::Finish(AttemptInput input) {
   started_timer_.Cancel();
   if (input == AttemptInput::kSwept) {
     for (RankLife& rank : ranks_) {
-      if (!rank.end && !never_ran_)
-        SetRankEnd(rank, RankEnd{.rank = rank.rank, .lost_reason = lost_reason_, .exec_errno = start_errno_});
+      if (!rank.end && !never_ran_) LoseRank(rank);
     }
     const std::string text = FormatEnded({lost_reason_}, WallNow().since_epoch.count());
     const Status written = WriteSmallFile(directory_.File(AIMASTER_FILE_ENDED), text);

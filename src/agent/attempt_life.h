@@ -99,6 +99,7 @@ class AttemptLife {
   bool HasUnreportedDead() const;
   void CollectKeptExits();
   void SetRankEnd(RankLife& rank, RankEnd end);
+  void LoseRank(RankLife& rank);
 
   void ExpectAnswer(Duration patience);
   void LookForAnswer();

@@ -74,6 +74,11 @@ struct RankFailure {
   bool operator==(const RankFailure&) const = default;
 };
 
+// The earliest that its evidence shows: the exit, the start of its core dump, what the error file says.
+std::optional<Wall> BeganAt(const RankFailure& failure);
+// The matches that are no old news, in order; they point into the failure.
+std::vector<const LineMatch*> FreshMatches(const RankFailure& failure);
+
 enum class Retryable {
   kYes,
   kNo,

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <array>
-#include <map>
 #include <string_view>
 #include <utility>
 
@@ -44,17 +43,12 @@ struct Telling {
 
 // The strongest line of each role that is no old news; the first such line.
 std::array<Telling, 4> StrongestLines(const RankFailure& failure, const RuleTable& rules) {
-  std::map<std::string_view, uint64_t> last_offsets;
-  for (const LineMatch& match : failure.matches) {
-    uint64_t& last = last_offsets[match.file];
-    last = std::max(last, match.offset);
-  }
   std::array<Telling, 4> best;
-  for (const LineMatch& match : failure.matches) {
-    const std::optional<RuleIndex> rule = rules.Find(match.rule);
-    if (!rule || IsOldNews(match.offset, last_offsets[match.file])) continue;
+  for (const LineMatch* match : FreshMatches(failure)) {
+    const std::optional<RuleIndex> rule = rules.Find(match->rule);
+    if (!rule) continue;
     Telling& slot = best[static_cast<size_t>(RolePriority(rules.rule(*rule).role))];
-    if (!slot.line || *rule < slot.rule) slot = {&match, *rule};
+    if (!slot.line || *rule < slot.rule) slot = {match, *rule};
   }
   return best;
 }
@@ -88,24 +82,7 @@ std::string MessageOf(const RankFailure& failure, const LineMatch* line) {
   return failure.exit ? ending + "; its last line: " + last : failure.lost_reason.empty() ? last : ending;
 }
 
-std::optional<Wall> TimeOf(const RankFailure& failure) {
-  std::optional<Wall> time;
-  const auto earlier = [&](Wall other) { time = time ? std::min(*time, other) : other; };
-  if (failure.exit) earlier(failure.exit->time);
-  if (failure.dump_start) earlier(*failure.dump_start);
-  if (failure.error_file_time) earlier(*failure.error_file_time);
-  return time;
-}
-
-}  // namespace
-
-std::string DescribeEnding(const RankFailure& failure) {
-  if (failure.orphaned != Duration::zero()) {
-    RankFailure ended = failure;
-    ended.orphaned = Duration::zero();
-    return "no master was there for " + FormatDuration(failure.orphaned) +
-           " (--orphan-timeout), so its node stopped it: " + DescribeEnding(ended);
-  }
+std::string HowItEnded(const RankFailure& failure) {
   if (!failure.exec_error.empty()) return "could not be started: " + failure.exec_error;
   if (!failure.exit) return failure.lost_reason.empty() ? "ended, how is not known" : "lost: " + failure.lost_reason;
   const RankExit& exit = *failure.exit;
@@ -114,6 +91,14 @@ std::string DescribeEnding(const RankFailure& failure) {
   if (exit.out_of_memory) text += ", out of memory";
   if (exit.core_dumped) text += ", core dumped";
   return text;
+}
+
+}  // namespace
+
+std::string DescribeEnding(const RankFailure& failure) {
+  if (failure.orphaned == Duration::zero()) return HowItEnded(failure);
+  return "no master was there for " + FormatDuration(failure.orphaned) +
+         " (--orphan-timeout), so its node stopped it: " + HowItEnded(failure);
 }
 
 RankCause CauseOf(const RankFailure& failure, const RuleTable& rules) {
@@ -136,7 +121,7 @@ RankCause CauseOf(const RankFailure& failure, const RuleTable& rules) {
   cause.standing = StandingOf(failure, rules.rule(cause.rule).role);
   cause.source = cause.line ? ErrorSource::kLog : failure.node_lost ? ErrorSource::kNode : ErrorSource::kProcess;
   cause.message = OneLine(MessageOf(failure, cause.line), kErrorTextMaxBytes);
-  cause.time = TimeOf(failure);
+  cause.time = BeganAt(failure);
   return cause;
 }
 

@@ -1,27 +1,12 @@
 #include "engine/failures.h"
 
 #include <algorithm>
-#include <map>
 #include <optional>
 #include <set>
 #include <string_view>
 
 namespace aimaster {
 namespace {
-
-// Lines that were followed by so much other output that they explain nothing any more don't count for the class either.
-std::vector<const LineMatch*> FreshMatches(const RankFailure& failure) {
-  std::map<std::string_view, uint64_t> last;
-  for (const LineMatch& match : failure.matches) {
-    uint64_t& offset = last[match.file];
-    offset = std::max(offset, match.offset);
-  }
-  std::vector<const LineMatch*> fresh;
-  for (const LineMatch& match : failure.matches) {
-    if (!IsOldNews(match.offset, last[match.file])) fresh.push_back(&match);
-  }
-  return fresh;
-}
 
 // At a border of UTF-8 characters, so that the text stays valid.
 void Cut(std::string& text) {
@@ -66,12 +51,7 @@ void Count(Tallies& tallies, const RankFailure& failure) {
 }  // namespace
 
 std::pair<Wall, Rank> FailureTime(const RankFailure& failure) {
-  std::optional<Wall> time;
-  const auto earlier = [&time](Wall other) { time = time ? std::min(*time, other) : other; };
-  if (failure.exit) earlier(failure.exit->time);
-  if (failure.dump_start) earlier(*failure.dump_start);
-  if (failure.error_file_time) earlier(*failure.error_file_time);
-  return {time.value_or(Wall{Duration::max()}), failure.rank};
+  return {BeganAt(failure).value_or(Wall{Duration::max()}), failure.rank};
 }
 
 std::string FailureClassOf(const RankFailure& failure) {

@@ -55,8 +55,6 @@ std::vector<InstanceIndex> InstancesOfSlot(const JobSpec& spec, uint32_t slot) {
   return instances;
 }
 
-NodePlace PlaceOnNode(const JobState& job, InstanceIndex instance) { return PlacesOnNodes(job)[Value(instance)]; }
-
 std::vector<NodePlace> PlacesOnNodes(const JobState& job) {
   struct NodeInUse {
     uint32_t node_rank = 0;

@@ -30,8 +30,7 @@ struct NodePlace {
   uint32_t node_count = 0;  // nodes in use
   bool operator==(const NodePlace&) const = default;
 };
-NodePlace PlaceOnNode(const JobState& job, InstanceIndex instance);
-// Of all instances at once, by InstanceIndex: asking for each alone costs the square of their number.
+// Of all instances at once, by InstanceIndex.
 std::vector<NodePlace> PlacesOnNodes(const JobState& job);
 
 }  // namespace aimaster

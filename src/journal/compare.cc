@@ -19,10 +19,12 @@ bool LeadToTheSame(const std::vector<Decision>& a, const std::vector<Decision>& 
   return std::ranges::equal(a, b, {}, &Decision::kind, &Decision::kind);
 }
 
-std::string FirstDifference(const StateRest& recorded, const StateRest& derived) {
-  const json before = ToJson(recorded), now = ToJson(derived);
-  for (const auto& [name, value] : before.items()) {
-    if (now[name] != value) return name + ": " + ToText(now[name]) + ", not " + ToText(value);
+std::string StateDifference(const StoredState& recorded, const JobState& derived) {
+  const StoredState now = StoreState(derived);
+  if (now == recorded) return "";
+  const json before_rest = ToJson(recorded.rest), now_rest = ToJson(now.rest);
+  for (const auto& [name, value] : before_rest.items()) {
+    if (now_rest[name] != value) return name + ": " + ToText(now_rest[name]) + ", not " + ToText(value);
   }
   return "an instance, a node, a round, a record or a failure differs";
 }

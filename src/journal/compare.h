@@ -15,7 +15,8 @@ std::string DescribeDecisions(const std::vector<Decision>& decisions);
 // Whether a job goes the same way after either: the same kinds in the same order, whatever the words.
 bool LeadToTheSame(const std::vector<Decision>& a, const std::vector<Decision>& b);
 
-// "status: Running, not Restarting": the first field that differs; which other row, where the rest is the same.
-std::string FirstDifference(const StateRest& recorded, const StateRest& derived);
+// "status: Running, not Restarting": the first field that differs; which other row, where the rest is the same. Empty:
+// nothing differs.
+std::string StateDifference(const StoredState& recorded, const JobState& derived);
 
 }  // namespace aimaster

@@ -10,6 +10,7 @@
 #include <cstring>
 #include <utility>
 
+#include "core/fnv1a.h"
 #include "journal/codec.h"
 
 namespace aimaster {
@@ -26,12 +27,6 @@ struct MarkBytes {
   char kind[32];
 };
 static_assert(sizeof(MarkBytes) == 64 && std::endian::native == std::endian::little);
-
-uint64_t Fnv1a(std::string_view text) {
-  uint64_t hash = 0xcbf29ce484222325;
-  for (const char c : text) hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001b3;
-  return hash;
-}
 
 }  // namespace
 

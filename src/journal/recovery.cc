@@ -73,11 +73,10 @@ class Recovery {
     if (const Status stepped = StepAll(engine, (*snapshot)->input); !stepped) return stepped;
     if (recovered_.engine_change.empty() && recovered_.checked > 0) {
       // The same decisions, and yet the engine knows something else: it will decide differently later.
-      const StateRest derived = RestOf(engine.job());
-      if (StoreState(engine.job()) != recorded) {
+      if (const std::string difference = StateDifference(recorded, engine.job()); !difference.empty()) {
         recovered_.engine_change = "this version of aimaster, " + Own() +
-                                   ", derives another state from the job's history (" +
-                                   FirstDifference(recorded.rest, derived) + "); the recorded one counts";
+                                   ", derives another state from the job's history (" + difference +
+                                   "); the recorded one counts";
       }
     }
     return {};

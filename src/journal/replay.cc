@@ -71,8 +71,8 @@ class Replayer {
     const Result<std::optional<RecordedState>> state = ReadState(database_);
     if (!state || !*state || (*state)->input != replay_.recorded_inputs) return;
     const Result<int64_t> last = LastInput(database_);
-    if (!last || *last != replay_.recorded_inputs || (*state)->state == StoreState(engine_.job())) return;
-    replay_.state_difference = FirstDifference((*state)->state.rest, RestOf(engine_.job()));
+    if (!last || *last != replay_.recorded_inputs) return;
+    replay_.state_difference = StateDifference((*state)->state, engine_.job());
   }
 
   Database& database_;

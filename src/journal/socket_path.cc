@@ -10,6 +10,8 @@
 #include <cstring>
 #include <string>
 
+#include "core/fnv1a.h"
+
 namespace aimaster {
 namespace {
 
@@ -17,12 +19,10 @@ using Path = std::filesystem::path;
 
 bool Fits(const Path& path) { return path.native().size() <= kSocketPathMaxBytes; }
 
-// Names a long path in 16 letters (FNV-1a): the same place always gives the same socket.
+// Names a long path in 16 letters: the same place always gives the same socket.
 std::string ShortNameOf(const Path& path) {
-  uint64_t hash = 0xcbf29ce484222325;
-  for (const char c : path.native()) hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001b3;
   char text[17];
-  std::snprintf(text, sizeof text, "%016llx", static_cast<unsigned long long>(hash));
+  std::snprintf(text, sizeof text, "%016llx", static_cast<unsigned long long>(Fnv1a(path.native())));
   return text;
 }
 

@@ -129,7 +129,6 @@ Result<JobState> RestoreState(const JobSpec& spec, StoredState stored) {
     job.rank_ended.resize(job.instance_of_rank.size());
   }
   if (!FromHex(rest.ranks_ended, job.rank_ended)) return DoesNotFit("which ranks have ended");
-  job.tallies = CountAll(job);
   return job;
 }
 

@@ -36,7 +36,8 @@ struct StoredState {
 
 StateRest RestOf(const JobState& job);
 StoredState StoreState(const JobState& job);
-// Refuses what does not fit together: a row is missing, or speaks of something that is not there.
+// Without the tallies, which the engine that goes on from it counts. Refuses what does not fit together: a row is
+// missing, or speaks of something that is not there.
 Result<JobState> RestoreState(const JobSpec& spec, StoredState stored);
 
 }  // namespace aimaster

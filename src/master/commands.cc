@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <span>
 
 #include "master/rank_environment.h"
 
@@ -17,7 +18,8 @@ using Commands = std::vector<std::pair<NodeIndex, v1::Command>>;
 
 class Builder {
  public:
-  Builder(const JobState& job, const std::filesystem::path& job_directory) : job_(job), job_directory_(job_directory) {}
+  Builder(const JobState& job, std::span<const NodePlace> places, const std::filesystem::path& job_directory)
+      : job_(job), places_(places), job_directory_(job_directory) {}
 
   Commands operator()(const StartInstance& action) {
     v1::StartInstance* start = Add(action.node).mutable_start_instance();
@@ -33,7 +35,8 @@ class Builder {
       v1::RankLaunch* rank = start->add_ranks();
       rank->set_rank(Value(instance.first_rank) + local);
       rank->set_local(local);
-      for (auto& [name, value] : RankEnvironment(job_, action, local, attempt_directory)) {
+      for (auto& [name, value] :
+           RankEnvironment(job_, places_[Value(action.instance)], action, local, attempt_directory)) {
         (*rank->mutable_environment())[name] = value;
       }
     }
@@ -77,6 +80,7 @@ class Builder {
   v1::Command& Add(NodeIndex node) { return commands_.emplace_back(node, v1::Command()).second; }
 
   const JobState& job_;
+  const std::span<const NodePlace> places_;
   const std::filesystem::path& job_directory_;
   Commands commands_;
 };
@@ -96,8 +100,9 @@ v1::JobConfig MakeJobConfig(const JobSpec& spec) {
   return config;
 }
 
-Commands MakeCommands(const JobState& job, const Action& action, const std::filesystem::path& job_directory) {
-  return std::visit(Builder(job, job_directory), action);
+Commands MakeCommands(const JobState& job, std::span<const NodePlace> places, const Action& action,
+                      const std::filesystem::path& job_directory) {
+  return std::visit(Builder(job, places, job_directory), action);
 }
 
 }  // namespace aimaster

@@ -63,6 +63,7 @@ bool Conductor::WantsToWrite() const {
 const JournalBatch& Conductor::BeginWrite() {
   CHECK(!is_writing_);
   is_writing_ = true;
+  places_.clear();
   for (Input& input : std::exchange(waiting_, {})) {
     input.event = engine_.Fit(std::move(input.event));
     if (on_step) on_step(&input);
@@ -199,7 +200,9 @@ void Conductor::Send(NodeIndex node, const v1::ToAgent& message) {
 }
 
 void Conductor::SendCommands(const Action& action, std::optional<NodeIndex> only_to) {
-  for (auto& [node, command] : MakeCommands(engine_.job(), action, job_directory_)) {
+  // Computed once for all instances of a start, and good until the engine steps.
+  if (places_.empty() && std::holds_alternative<StartInstance>(action)) places_ = PlacesOnNodes(engine_.job());
+  for (auto& [node, command] : MakeCommands(engine_.job(), places_, action, job_directory_)) {
     if (!only_to || node == *only_to) SendCommand(node, std::move(command));
   }
 }

@@ -24,6 +24,7 @@
 
 #include "aimaster/v1/agent.pb.h"
 #include "engine/engine.h"
+#include "engine/layout.h"
 #include "journal/journal.h"
 #include "master/agent_table.h"
 
@@ -152,6 +153,7 @@ class Conductor {
   std::optional<Monotonic> not_before_;  // a deadline that was missed by far waits until then
   std::optional<Monotonic> last_watch_;
   std::string trouble_;
+  std::vector<NodePlace> places_;  // of the job as it is now; empty until they are needed
   std::vector<Effect> effects_;
 };
 

@@ -15,6 +15,7 @@
 #include <utility>
 #include <vector>
 
+#include "core/fnv1a.h"
 #include "detect/rule_table.h"
 #include "journal/crash_mark.h"
 #include "journal/job_directory.h"
@@ -324,10 +325,8 @@ class Master : private ControlApi::Job {
 
 // Names the rules in force: FNV-1a over every pattern and code, so that a change of any of them shows.
 std::string RulesHash() {
-  uint64_t hash = 0xcbf29ce484222325;
-  const auto add = [&hash](std::string_view text) {
-    for (const char c : text) hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001b3;
-  };
+  uint64_t hash = kFnv1aOfNothing;
+  const auto add = [&hash](std::string_view text) { hash = Fnv1a(text, hash); };
   const RuleSet& set = RuleTable::BuiltIn().set();
   for (const Rule& rule : set.rules) add(rule.code);
   for (const Pattern& pattern : ListPatterns(set)) add(pattern.text);

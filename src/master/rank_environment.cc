@@ -26,17 +26,22 @@ void AddDevices(const JobState& job, NodeIndex node, Environment& environment) {
   }
 }
 
-uint32_t RanksOfRole(const JobState& job, Role role) {
-  uint32_t ranks = 0;
-  for (const InstanceState& instance : job.instances) ranks += instance.role == role ? instance.ranks : 0;
-  return ranks;
-}
+// Ranks are numbered role by role, in the order in which the roles are given.
+struct RanksOfRole {
+  uint32_t first = 0, count = 0;
+};
 
-uint32_t FirstRankOfRole(const JobState& job, Role role) {
-  for (const InstanceState& instance : job.instances) {
-    if (instance.role == role) return Value(instance.first_rank);
+RanksOfRole FindRanks(const JobSpec& spec, Role role) {
+  RanksOfRole ranks;
+  for (const RoleSpec& given : spec.roles) {
+    const uint32_t count = given.count * given.ranks_per_instance;
+    if (given.role == role) {
+      ranks.count += count;
+    } else if (ranks.count == 0) {
+      ranks.first += count;
+    }
   }
-  return 0;
+  return ranks;
 }
 
 }  // namespace
@@ -52,10 +57,10 @@ Environment BaseEnvironment(const JobSpec& spec) {
   return environment;
 }
 
-Environment RankEnvironment(const JobState& job, const StartInstance& start, uint32_t local,
+Environment RankEnvironment(const JobState& job, const NodePlace& place, const StartInstance& start, uint32_t local,
                             const std::filesystem::path& attempt_directory) {
   const InstanceState& instance = job.instances[Value(start.instance)];
-  const NodePlace place = PlaceOnNode(job, start.instance);
+  const RanksOfRole of_role = FindRanks(job.spec, instance.role);
   const uint32_t rank = Value(instance.first_rank) + local;
   const std::string node_rank = std::to_string(place.node_rank), nodes = std::to_string(place.node_count);
   const std::string local_world = std::to_string(place.local_world_size);
@@ -66,9 +71,9 @@ Environment RankEnvironment(const JobState& job, const StartInstance& start, uin
       {"LOCAL_WORLD_SIZE", local_world},
       {"GROUP_RANK", node_rank},
       {"GROUP_WORLD_SIZE", nodes},
-      {"ROLE_RANK", std::to_string(rank - FirstRankOfRole(job, instance.role))},
+      {"ROLE_RANK", std::to_string(rank - of_role.first)},
       {"ROLE_NAME", std::string(Name(instance.role))},
-      {"ROLE_WORLD_SIZE", std::to_string(RanksOfRole(job, instance.role))},
+      {"ROLE_WORLD_SIZE", std::to_string(of_role.count)},
       {"NODE_RANK", node_rank},
       {"NNODES", nodes},
       {"NPROC_PER_NODE", local_world},

@@ -7,6 +7,7 @@
 
 #include "engine/action.h"
 #include "engine/job_state.h"
+#include "engine/layout.h"
 
 namespace aimaster {
 
@@ -16,8 +17,9 @@ using Environment = std::map<std::string, std::string>;
 // that make a training observable (unbuffered output, a fault handler, one OpenMP thread when ranks share a node).
 Environment BaseEnvironment(const JobSpec& spec);
 
-// The variables of one rank: the `local`-th of the instance. `attempt_directory` is where its files go.
-Environment RankEnvironment(const JobState& job, const StartInstance& start, uint32_t local,
+// The variables of one rank: the `local`-th of the instance, which has this place on its node. `attempt_directory` is
+// where its files go.
+Environment RankEnvironment(const JobState& job, const NodePlace& place, const StartInstance& start, uint32_t local,
                             const std::filesystem::path& attempt_directory);
 
 }  // namespace aimaster

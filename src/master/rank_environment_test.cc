@@ -8,7 +8,7 @@ namespace {
 
 Environment Of(const EngineHarness& job, uint32_t instance, uint32_t local = 0) {
   const InstanceState& state = job.job().instances[instance];
-  return RankEnvironment(job.job(),
+  return RankEnvironment(job.job(), PlacesOnNodes(job.job())[instance],
                          {.instance = InstanceIndex{instance},
                           .attempt = state.attempt,
                           .node = state.node,

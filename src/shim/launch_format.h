@@ -10,13 +10,14 @@
 //   stop_grace_ms=N \0            │ so a newer agent may add hints that an older shim can do without
 //   log_dir=/ABSOLUTE \0          │ (what it can't do without takes a new version)
 //   ranks=M \0                    ┘
-//   lease=/ABSOLUTE \0            ┐ optional, anywhere in the header: the node's lease (lease_format.h), and the
-//   timeout orphan_timeout_ms=N \0        ┘ that counts until it can be read; without a lease the shim watches over
-//   none rank=GLOBAL \0                ┐ local=LOCAL \0                │ M times, in exactly this order; LOCAL is
-//   unique, it names the rank's files cwd=/ABSOLUTE \0              │ argc=K \0  ARG \0 × K         │ raw strings;
-//   ARG[0] is not empty and is looked up in the PATH given below envc=K \0  NAME=VALUE \0 × K  ┘ raw strings; the whole
-//   environment, nothing is inherited end \0                        last, with nothing after it: a file cut short is
-//   noticed
+//   lease=/ABSOLUTE \0            ┐ optional, anywhere in the header: the node's lease (lease_format.h), without
+//   orphan_timeout_ms=N \0        ┘ which the shim watches over none; the timeout counts until it can be read
+//   rank=GLOBAL \0                ┐
+//   local=LOCAL \0                │ M times, in exactly this order; LOCAL is unique, it names the rank's files
+//   cwd=/ABSOLUTE \0              │
+//   argc=K \0  ARG \0 × K         │ raw strings; ARG[0] is not empty and is looked up in the PATH given below
+//   envc=K \0  NAME=VALUE \0 × K  ┘ raw strings; the whole environment, nothing is inherited
+//   end \0                        last, with nothing after it: a file cut short is noticed
 //
 // Numbers are plain decimal. A file that breaks a rule is refused as a whole and nothing is started.
 // Promise: version 1 never changes its meaning; a shim reads every version that an agent of its own release or an older

@@ -1,6 +1,7 @@
 #include "sim/journal_disk.h"
 
 #include "core/check.h"
+#include "core/fnv1a.h"
 #include "journal/codec.h"
 
 namespace aimaster::sim {
@@ -31,10 +32,8 @@ Result<std::vector<const JournalDisk::Entry*>> JournalDisk::Append(Epoch epoch, 
 }
 
 uint64_t JournalDisk::Digest() const {
-  uint64_t digest = 0xcbf29ce484222325;
-  const auto add = [&digest](const std::string& text) {
-    for (const char c : text) digest = (digest ^ static_cast<unsigned char>(c)) * 0x100000001b3;
-  };
+  uint64_t digest = kFnv1aOfNothing;
+  const auto add = [&digest](const std::string& text) { digest = Fnv1a(text, digest); };
   for (const auto& entry : entries_) {
     add(std::to_string(entry->epoch));
     add(entry->input);

@@ -60,8 +60,6 @@ void SetNoDelay(Stream& stream) {
   stream.socket().set_option(Tcp::no_delay(true), ignored);
 }
 
-bool IsForLater(int error) { return error == EAGAIN || error == EWOULDBLOCK || error == EINTR; }
-
 // A record holds 16 KiB at most, and small pieces, a frame's header and its payload, share one.
 IoStep WriteEncrypted(TlsSession& tls, std::span<const asio::const_buffer> pieces) {
   constexpr size_t kGatherMax = 16 * kKibibyte;
@@ -149,17 +147,11 @@ ErrorCode BindAndListen(Acceptor& acceptor, const Tcp::endpoint& endpoint) {
 }  // namespace
 
 Status Stream::EncryptAsServer(const TlsIdentity& identity) {
-  auto session = TlsSession::Server(identity, link_->socket.native_handle());
-  if (!session) return std::unexpected(session.error());
-  link_->tls = std::move(*session);
-  return {};
+  return link_->Encrypt(TlsSession::Server(identity, link_->socket.native_handle()));
 }
 
 Status Stream::EncryptAsClient(const std::string& fingerprint) {
-  auto session = TlsSession::Client(fingerprint, link_->socket.native_handle());
-  if (!session) return std::unexpected(session.error());
-  link_->tls = std::move(*session);
-  return {};
+  return link_->Encrypt(TlsSession::Client(fingerprint, link_->socket.native_handle()));
 }
 
 std::string Stream::Explain(ErrorCode ec) const {
@@ -191,6 +183,12 @@ IoStep Stream::Link::Write(std::span<const asio::const_buffer> pieces) {
   if (put >= 0) return {.size = static_cast<size_t>(put)};
   if (IsForLater(errno)) return {.wait = IoStep::Wait::kWritable};
   return {.error = LastError()};
+}
+
+Status Stream::Link::Encrypt(Result<std::unique_ptr<TlsSession>> session) {
+  if (!session) return std::unexpected(session.error());
+  tls = std::move(*session);
+  return {};
 }
 
 void Stream::Link::ExpireAfter(std::chrono::milliseconds timeout) {

@@ -114,6 +114,7 @@ class Stream {
     explicit Link(Executor executor) : socket(executor), deadline(executor) {}
     IoStep Read(boost::asio::mutable_buffer to);
     IoStep Write(std::span<const boost::asio::const_buffer> pieces);
+    Status Encrypt(Result<std::unique_ptr<TlsSession>> session);
     void ExpireAfter(std::chrono::milliseconds timeout);
     void Close();
     ErrorCode WhyAborted(ErrorCode ec) const;

@@ -79,8 +79,6 @@ std::string Fingerprint(const X509* certificate) {
 
 int DescriptorOf(BIO* bio) { return static_cast<int>(reinterpret_cast<intptr_t>(BIO_get_data(bio))); }
 
-bool IsForLater(int error) { return error == EAGAIN || error == EWOULDBLOCK || error == EINTR; }
-
 int ReadSocket(BIO* bio, char* to, size_t size, size_t* got) {
   BIO_clear_retry_flags(bio);
   const ssize_t result = ::recv(DescriptorOf(bio), to, size, 0);
@@ -223,6 +221,8 @@ Result<std::string> MakeSelfSignedPem() {
   const long size = BIO_get_mem_data(text.get(), &bytes);
   return std::string(bytes, static_cast<size_t>(size));
 }
+
+bool IsForLater(int error) { return error == EAGAIN || error == EWOULDBLOCK || error == EINTR; }
 
 TlsSession::TlsSession(ssl_st* session, std::string expected) : session_(session), expected_(std::move(expected)) {}
 

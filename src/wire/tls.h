@@ -43,6 +43,9 @@ class TlsIdentity {
 // that a file holds both or neither. Both parameters of FromPem take it.
 Result<std::string> MakeSelfSignedPem();
 
+// An errno of a socket that only says: not now.
+bool IsForLater(int error);
+
 // How far a step has come.
 struct IoStep {
   enum class Wait { kNothing, kReadable, kWritable };
