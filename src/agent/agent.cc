@@ -6,11 +6,11 @@
 #include <cstdio>
 #include <utility>
 
-#include "agent/clock.h"
 #include "agent/error_file.h"
 #include "agent/limits.h"
 #include "agent/log.h"
 #include "agent/small_file.h"
+#include "core/clocks.h"
 #include "core/overloaded.h"
 #include "shim/lease_format.h"
 

@@ -11,8 +11,8 @@
 #include <fstream>
 #include <iostream>
 
-#include "agent/clock.h"
 #include "agent/limits.h"
+#include "core/clocks.h"
 
 namespace aimaster::agent {
 

@@ -10,13 +10,13 @@
 #include <limits>
 #include <utility>
 
-#include "agent/clock.h"
 #include "agent/error_file.h"
 #include "agent/limits.h"
 #include "agent/log.h"
 #include "agent/shim_process.h"
 #include "agent/small_file.h"
 #include "agent/sweep.h"
+#include "core/clocks.h"
 #include "detect/rule_table.h"
 #include "shim/launch_format.h"
 

@@ -1,8 +1,8 @@
 #include "agent/core_dump_watch.h"
 
-#include "agent/clock.h"
 #include "agent/limits.h"
 #include "agent/small_file.h"
+#include "core/clocks.h"
 
 namespace aimaster::agent {
 

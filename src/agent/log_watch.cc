@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <utility>
 
-#include "agent/clock.h"
 #include "agent/limits.h"
+#include "core/clocks.h"
 
 namespace aimaster::agent {
 

@@ -2,11 +2,13 @@
 
 #include <algorithm>
 
+#include "core/clocks.h"
+
 namespace aimaster {
 
 Moment MasterClock::Now() const {
-  return {Monotonic{std::chrono::steady_clock::now().time_since_epoch() + shift_},
-          Wall{std::chrono::system_clock::now().time_since_epoch()}};
+  const Moment now = aimaster::Now();
+  return {now.monotonic + shift_, now.wall};
 }
 
 void MasterClock::ContinueAfter(const Moment& last) {
