@@ -22,7 +22,7 @@ DiskSpace SpaceOf(const std::string& directory, uint64_t bytes_per_second = 0) {
 }  // namespace
 
 uint64_t Watermark(const DiskSpace& space) {
-  const uint64_t printed = std::min(space.bytes_per_second / 2, space.total_bytes / 4);
+  const uint64_t printed = std::min(space.bytes_per_second, space.total_bytes / 4);
   return std::max(printed, std::clamp<uint64_t>(space.total_bytes / 50, kDiskWatermarkMin, kDiskWatermarkMax));
 }
 

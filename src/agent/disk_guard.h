@@ -24,7 +24,7 @@ enum class DiskState {
   kScarce,
 };
 
-// Below this it is scarce: what is printed until the next look has to fit.
+// Below this it is scarce: what is printed in a second has to fit, for the next look may be late on a busy machine.
 uint64_t Watermark(const DiskSpace& space);
 // What was scarce is roomy again only at twice the watermark, or it would change at every look. Pure.
 DiskState Judge(const DiskSpace& space, DiskState before);

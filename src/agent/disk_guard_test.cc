@@ -26,7 +26,7 @@ TEST(DiskGuardTest, ScarceBeginsAtTheWatermarkAndEndsAtTwice) {
 }
 
 TEST(DiskGuardTest, WhoPrintsFastNeedsMoreRoom) {
-  EXPECT_EQ(Watermark({.total_bytes = 24 * kMiB, .free_bytes = 0, .bytes_per_second = 8 * kMiB}), 4 * kMiB);
+  EXPECT_EQ(Watermark({.total_bytes = 24 * kMiB, .free_bytes = 0, .bytes_per_second = 4 * kMiB}), 4 * kMiB);
   EXPECT_EQ(Watermark({.total_bytes = 24 * kMiB, .free_bytes = 0, .bytes_per_second = 800 * kMiB}), 6 * kMiB);
 }
 
