@@ -9,8 +9,10 @@ from harness import AIMASTER, Home, kill, wait_for
 
 
 def pytest_configure(config):
-    # Who runs the tests in the background of a script has SIGINT ignored, and so would all that we start.
+    # Who runs the tests in the background of a script has SIGINT ignored, under nohup SIGHUP, and so would all that we
+    # start.
     signal.signal(signal.SIGINT, signal.default_int_handler)
+    signal.signal(signal.SIGHUP, signal.SIG_DFL)
     config.addinivalue_line("markers", "training: runs a real training with torch, some ten seconds or more")
     if not os.access(AIMASTER, os.X_OK):
         pytest.exit(f"{AIMASTER} is not there: run ./dev build, or set AIMASTER_BIN", returncode=2)

@@ -78,7 +78,7 @@ def test_a_storm_of_failures_has_one_cause_and_bounded_memory(home):
     ended = running.wait(timeout=10)
     print(f"{RANKS} ranks: end {time.monotonic() - began:.1f} s after the storm; master {at_rest[master]} KB at rest, "
           f"{most[master]} KB at most; agents {[most[a] for a in agents]} KB")
-    assert ended.code == 3, ended
+    assert ended.code == 3, (ended, home.explain(job))
     (decision,) = [one for one in home.explain(job) if one["decision"] == "Fail"]
     assert re.search(r"rank 7\b", decision["reasons"][0]), decision
     assert "CUDA out of memory" in decision["summary"], decision
