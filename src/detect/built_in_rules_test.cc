@@ -72,7 +72,7 @@ TEST(BuiltInRulesTest, EveryPatternIsInTheDatabaseUnderItsNumber) {
   EXPECT_EQ(code("slurmstepd: error: *** STEP 1.0 ON n1 CANCELLED AT 2026-01-01T00:00:00 DUE TO PREEMPTION ***"),
             "Preempted");
   EXPECT_EQ(code("E   OSError: [Errno 5] Input/output error"), "StorageError");
-  EXPECT_EQ(code("DistStoreError: wait timeout"), "TorchDistributedError");
+  EXPECT_EQ(code("DistStoreError: wait timeout"), "RendezvousTimeout");
   EXPECT_EQ(code("loss 0.25, acc 0.9, 120 img/s"), "");
 }
 
