@@ -53,8 +53,12 @@ std::array<Telling, 4> StrongestLines(const RankFailure& failure, const RuleTabl
   return best;
 }
 
-Standing StandingOf(const RankFailure& failure, RuleRole role) {
+Standing StandingOf(const RankFailure& failure, RuleRole role, bool by_line) {
   if (failure.stopped_by_us) return Standing::kStopped;
+  // A log file of a rank of which nothing else is known: its last words may be those of a healthy rank.
+  const bool only_words = !failure.exit && failure.lost_reason.empty() && failure.exec_error.empty() &&
+                          failure.orphaned == Duration::zero() && !by_line;
+  if (only_words) return failure.last_error_line.empty() ? Standing::kSilent : Standing::kPerhaps;
   if (failure.orphaned != Duration::zero()) return Standing::kOwnFault;
   if (failure.exit && IsSuccess(*failure.exit)) return Standing::kSucceeded;
   switch (role) {
@@ -118,7 +122,7 @@ RankCause CauseOf(const RankFailure& failure, const RuleTable& rules) {
     cause.line = text.line;
   }
   if (cause.confirmation == cause.line) cause.confirmation = nullptr;
-  cause.standing = StandingOf(failure, rules.rule(cause.rule).role);
+  cause.standing = StandingOf(failure, rules.rule(cause.rule).role, cause.line != nullptr);
   cause.source = cause.line ? ErrorSource::kLog : failure.node_lost ? ErrorSource::kNode : ErrorSource::kProcess;
   cause.message = OneLine(MessageOf(failure, cause.line), kErrorTextMaxBytes);
   cause.time = BeganAt(failure);

@@ -1,6 +1,7 @@
 #include "detect/root_cause.h"
 
 #include <algorithm>
+#include <array>
 #include <map>
 #include <optional>
 #include <set>
@@ -10,6 +11,7 @@
 #include <vector>
 
 #include "core/check.h"
+#include "detect/collective_progress.h"
 #include "detect/line_text.h"
 #include "detect/rank_cause.h"
 
@@ -21,6 +23,10 @@ using Causes = std::vector<RankCause>;
 constexpr size_t kOthersExplained = 8;            // the chain of reasons is for people
 constexpr size_t kConsequenceTextMaxBytes = 512;  // of a detail that is no root
 constexpr size_t kQuotedTextMaxBytes = 300;       // of a line inside a reason
+
+// Rules by which a rank says only that it waited in vain.
+constexpr std::array<std::string_view, 3> kWaitedInVain{"CollectiveTimeout", "CollectiveProgress", "GlooTimeout"};
+constexpr std::string_view kCollectiveMismatch = "CollectiveMismatch";
 
 // ---- order
 // -----------------------------------------------------------------------------------------------------------
@@ -113,6 +119,89 @@ bool AllAlike(const Causes& causes, uint32_t ranks_of_job, const RuleTable& rule
   return ranks.size() == ranks_of_job && (!first || *last - *first <= kAllAlikeWithin);
 }
 
+// ---- a collective that did not end
+// -----------------------------------------------------------------------------------------
+
+bool SaysSomethingOfItself(const RankCause& cause) { return cause.line || cause.standing == Standing::kOwnFault; }
+
+// Ranks that may be what the others wait for: of them nothing is known but that they, at most, were stopped.
+std::vector<Rank> SilentRanks(const Causes& causes, const std::set<Rank>& reporters, uint32_t ranks_of_job) {
+  std::set<Rank> silent, failed;
+  for (const RankCause& cause : causes) {
+    failed.insert(cause.failure->rank);
+    if (!SaysSomethingOfItself(cause) && !reporters.contains(cause.failure->rank)) silent.insert(cause.failure->rank);
+  }
+  for (const RankCause& cause : causes) {
+    if (SaysSomethingOfItself(cause)) silent.erase(cause.failure->rank);
+  }
+  // Where most are silent none stands out.
+  if (ranks_of_job > failed.size() && ranks_of_job - failed.size() <= reporters.size()) {
+    for (uint32_t rank = 0; rank < ranks_of_job; ++rank) {
+      if (!failed.contains(Rank{rank})) silent.insert(Rank{rank});
+    }
+  }
+  return {silent.begin(), silent.end()};
+}
+
+// Who kept the others waiting, where to have waited in vain is all that the strongest candidate says.
+std::optional<OddRanks> OddRanksOf(const RankCause& strongest, const Causes& causes, uint32_t ranks_of_job,
+                                   const RuleTable& rules) {
+  const std::string& code = rules.rule(strongest.rule).code;
+  if (std::find(kWaitedInVain.begin(), kWaitedInVain.end(), code) == kWaitedInVain.end()) return std::nullopt;
+  std::vector<CollectiveReport> reports;
+  std::set<Rank> reporters;
+  for (const RankCause& cause : causes) {
+    for (CollectiveReport& report : ReadCollectiveReports(cause.failure->rank, cause.failure->matches)) {
+      reporters.insert(report.rank);
+      reports.push_back(std::move(report));
+    }
+  }
+  return FindOddRanks(reports, SilentRanks(causes, reporters, ranks_of_job), ranks_of_job);
+}
+
+// ---- what is concluded
+// ---------------------------------------------------------------------------------------------------
+
+// The witness is the failure that tells; the blamed one, if there is one, is the one that made it fail. They are the
+// same except where a collective did not end.
+struct Conclusion {
+  const RankCause* witness = nullptr;  // never null
+  const RankCause* blamed = nullptr;   // null: no single rank, or one that has not failed
+  std::optional<Rank> blamed_rank;
+  std::optional<RankPlace> blamed_place;  // of a rank that has not failed
+  RuleIndex rule = 0;
+  bool alike = false;  // all ranks failed with the same words
+  std::optional<OddRanks> odd;
+};
+
+Conclusion Conclude(const Causes& causes, uint32_t ranks_of_job, const RuleTable& rules, const PlaceOfRank& place_of) {
+  const RankCause& strongest = RootOf(causes);
+  Conclusion conclusion{.witness = &strongest, .rule = strongest.rule};
+  conclusion.odd = OddRanksOf(strongest, causes, ranks_of_job, rules);
+  if (!conclusion.odd) {
+    conclusion.alike = AllAlike(causes, ranks_of_job, rules);
+    if (!conclusion.alike) conclusion.blamed = &strongest;
+  } else {
+    if (conclusion.odd->how == OddRanks::How::kDifferent) {
+      conclusion.rule = rules.Find(kCollectiveMismatch).value_or(strongest.rule);
+    }
+    const std::vector<Rank>& ranks = conclusion.odd->ranks;
+    if (ranks.empty()) return conclusion;
+    const auto found = std::find_if(causes.begin(), causes.end(),
+                                    [&](const RankCause& cause) { return cause.failure->rank == ranks.front(); });
+    if (found != causes.end()) {
+      conclusion.blamed = &*found;
+    } else if (const auto place = place_of ? place_of(ranks.front()) : std::nullopt) {
+      conclusion.blamed_rank = ranks.front();
+      conclusion.blamed_place = place;
+    } else {
+      conclusion.blamed = &strongest;
+    }
+  }
+  if (conclusion.blamed) conclusion.blamed_rank = conclusion.blamed->failure->rank;
+  return conclusion;
+}
+
 // ---- words for people
 // ------------------------------------------------------------------------------------------------
 
@@ -173,6 +262,8 @@ std::string OtherReason(const RankCause& cause, const RankCause& root) {
     case Standing::kPerhaps:
     case Standing::kConsequence:
       return who + (cause.standing == root.standing ? " failed too: " : " is a consequence: ") + says;
+    case Standing::kSilent:
+      return who + " says nothing";
     case Standing::kStopped:
       return who + " was stopped by AIMaster";
     case Standing::kSucceeded:
@@ -211,75 +302,92 @@ void AppendOthers(const RankCause& root, const Causes& causes, std::vector<std::
   if (left > 0) reasons.push_back("and " + std::to_string(left) + " more failures");
 }
 
-std::vector<std::string> Reasons(const RankCause& root, bool alike, const Causes& causes, const RuleTable& rules) {
+std::vector<std::string> Reasons(const Conclusion& conclusion, const Causes& causes, const RuleTable& rules) {
+  const RankCause& witness = *conclusion.witness;
   std::vector<std::string> reasons;
-  if (alike) {
-    reasons.push_back("all " + std::to_string(causes.size()) + " ranks failed alike: " + DescribeEnding(*root.failure) +
-                      "; no single rank is the cause");
+  if (conclusion.odd) reasons.push_back(conclusion.odd->words);
+  if (conclusion.alike) {
+    reasons.push_back("all " + std::to_string(causes.size()) +
+                      " ranks failed alike: " + DescribeEnding(*witness.failure) + "; no single rank is the cause");
   } else {
-    reasons.push_back(TimeReason(root, causes));
+    reasons.push_back(TimeReason(witness, causes));
   }
-  for (std::string& reason : EvidenceReasons(root)) reasons.push_back(std::move(reason));
-  reasons.push_back(RuleReason(rules.rule(root.rule)));
-  if (alike) return reasons;
-  if (causes.size() > 1 && root.standing >= Standing::kConsequence) {
+  for (std::string& reason : EvidenceReasons(witness)) reasons.push_back(std::move(reason));
+  reasons.push_back(RuleReason(rules.rule(conclusion.rule)));
+  if (conclusion.alike) return reasons;
+  if (!conclusion.odd && causes.size() > 1 && witness.standing >= Standing::kConsequence) {
     reasons.push_back("no failure is anybody's own fault as far as is known: the first one is taken");
   }
-  AppendOthers(root, causes, reasons);
+  AppendOthers(witness, causes, reasons);
   return reasons;
 }
 
-std::vector<FailureDetail> Details(const RankCause& root, bool alike, const Causes& causes, const RuleTable& rules) {
+std::vector<FailureDetail> Details(const Conclusion& conclusion, const Judgement& judgement, const Causes& causes,
+                                   const RuleTable& rules) {
   std::vector<FailureDetail> details;
+  const bool nobody = !judgement.root_rank.has_value();
+  if (conclusion.blamed_place) {  // the one that kept the others waiting has not failed itself
+    details.push_back({.rank = *conclusion.blamed_rank,
+                       .instance = conclusion.blamed_place->instance,
+                       .node = conclusion.blamed_place->node,
+                       .is_root = true,
+                       .error_code = 0,
+                       .fault = judgement.fault,
+                       .message = judgement.message,
+                       .source = judgement.source});
+  }
   const auto add = [&](const RankCause& cause) {
     if (details.size() == kDetailsMax) return;
-    const bool is_root = alike || &cause == &root;
+    const bool is_root = nobody || &cause == conclusion.blamed;
+    const bool is_odd = is_root && conclusion.odd;
     const RankFailure& failure = *cause.failure;
-    details.push_back({.rank = failure.rank,
-                       .instance = failure.instance,
-                       .node = failure.node,
-                       .is_root = is_root,
-                       .error_code = failure.exit ? ShellStatus(*failure.exit) : 0,
-                       .fault = rules.rule(cause.rule).code,
-                       .message = is_root && !alike ? cause.message : OneLine(cause.message, kConsequenceTextMaxBytes),
-                       .source = cause.source});
+    details.push_back(
+        {.rank = failure.rank,
+         .instance = failure.instance,
+         .node = failure.node,
+         .is_root = is_root,
+         .error_code = failure.exit ? ShellStatus(*failure.exit) : 0,
+         .fault = is_odd ? judgement.fault : rules.rule(cause.rule).code,
+         .message = is_root && !nobody ? judgement.message : OneLine(cause.message, kConsequenceTextMaxBytes),
+         .source = cause.source});
   };
-  add(root);
+  const RankCause& first = conclusion.blamed ? *conclusion.blamed : *conclusion.witness;
+  add(first);
   for (const RankCause& cause : causes) {
-    if (&cause != &root) add(cause);
+    if (&cause != &first) add(cause);
   }
   return details;
 }
 
 }  // namespace
 
-Judgement Judge(std::span<const RankFailure> failures, uint32_t ranks_of_job, const RuleTable& rules) {
+Judgement Judge(std::span<const RankFailure> failures, uint32_t ranks_of_job, const RuleTable& rules,
+                const PlaceOfRank& place_of) {
   CHECK(!failures.empty());
   Causes causes;
   causes.reserve(failures.size());
   for (const RankFailure& failure : failures) causes.push_back(CauseOf(failure, rules));
   Sort(causes);
-  const RankCause& root = RootOf(causes);
-  const bool alike = AllAlike(causes, ranks_of_job, rules);
-  const Rule& rule = rules.rule(root.rule);
-  const RankFailure& failure = *root.failure;
+  const Conclusion conclusion = Conclude(causes, ranks_of_job, rules, place_of);
+  const Rule& rule = rules.rule(conclusion.rule);
+  const RankFailure& failure = *(conclusion.blamed ? conclusion.blamed : conclusion.witness)->failure;
 
   Judgement judgement;
-  if (!alike) judgement.root_rank = failure.rank;
-  judgement.root_instance = failure.instance;
-  judgement.root_node = failure.node;
+  judgement.root_rank = conclusion.blamed_rank;
+  judgement.root_instance = conclusion.blamed_place ? conclusion.blamed_place->instance : failure.instance;
+  judgement.root_node = conclusion.blamed_place ? conclusion.blamed_place->node : failure.node;
   if (failure.exit) judgement.error_code = ShellStatus(*failure.exit);
   judgement.fault = rule.code;
   judgement.category = Name(rule.category);
-  judgement.message = root.message;
-  judgement.source = root.source;
+  judgement.message = conclusion.odd ? OneLine(conclusion.odd->words, kErrorTextMaxBytes) : conclusion.witness->message;
+  judgement.source = conclusion.witness->source;
   judgement.retryable = rule.retryable;
   judgement.severity = rule.severity;
   judgement.node_suspect = rule.node_suspect;
   judgement.address_in_use = rule.code == kAddressInUseCode;
   judgement.never_started = !failure.exec_error.empty() && !IsWantOfResources(failure.exec_errno);
-  judgement.reasons = Reasons(root, alike, causes, rules);
-  judgement.details = Details(root, alike, causes, rules);
+  judgement.reasons = Reasons(conclusion, causes, rules);
+  judgement.details = Details(conclusion, judgement, causes, rules);
   judgement.failed_ranks = static_cast<uint32_t>(failures.size());
   return judgement;
 }
