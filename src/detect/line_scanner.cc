@@ -10,6 +10,7 @@ namespace aimaster {
 namespace {
 
 constexpr size_t kRulesKept = kMatchesPerRankMax / 2;  // two lines each
+constexpr size_t kVoicesMax = 256;                     // more labels than that are no labels
 constexpr uint64_t kExceptionReachBytes = 16 << 10;    // an exception is old news when more was printed after it
 
 }  // namespace
@@ -25,19 +26,28 @@ void LineScanner::Finish() {
 }
 
 void LineScanner::OnLine(std::string_view raw, uint64_t offset) {
-  const std::string_view line = StripRankPrefixes(CleanLine(raw, buffer_));
-  if (line.find_first_not_of(" \t") == std::string_view::npos) return;
-  const LineKind kind = traceback_.Classify(line);
+  const auto [label, text] = SplitRankLabels(CleanLine(raw, buffer_));
+  if (text.find_first_not_of(" \t") == std::string_view::npos) return;
+  Voice& voice = VoiceOf(label);
+  const std::string_view line = voice.traceback.WithoutLogPrefix(text);
+  const LineKind kind = voice.traceback.Classify(line);
   const PatternMatcher::Found found = matcher_.Match(line);
-  const std::optional<RuleIndex> rule = RuleOf(found, kind);
+  const std::optional<RuleIndex> rule = RuleOf(found, kind, voice);
   if (found.never_root) return;
   if (rule) KeepMatch(*rule, line, offset);
-  KeepTelling(kind, line, offset);
+  KeepTelling(kind, line, offset, voice);
+}
+
+LineScanner::Voice& LineScanner::VoiceOf(std::string_view label) {
+  if (label.empty()) return unlabelled_;
+  const auto known = voices_.find(label);
+  if (known != voices_.end()) return known->second;
+  return voices_.size() < kVoicesMax ? voices_[std::string(label)] : unlabelled_;
 }
 
 // In a chain of exceptions the first one began it, but programs also look things up and fail on purpose (a KeyError,
 // and then the real trouble). So a later exception counts only where its rule is stronger.
-std::optional<RuleIndex> LineScanner::RuleOf(const PatternMatcher::Found& found, LineKind kind) {
+std::optional<RuleIndex> LineScanner::RuleOf(const PatternMatcher::Found& found, LineKind kind, Voice& voice) {
   switch (kind) {
     case LineKind::kOther:
       return found.line;
@@ -47,12 +57,15 @@ std::optional<RuleIndex> LineScanner::RuleOf(const PatternMatcher::Found& found,
     case LineKind::kChainLink:
       return std::nullopt;
     case LineKind::kException:
-      chain_rule_ = found.line;
+      voice.chain_rule = found.line;
       return found.line;
     case LineKind::kChainedException:
-      if (!found.line || (chain_rule_ && *chain_rule_ <= *found.line)) return std::nullopt;
-      chain_rule_ = found.line;
+      if (!found.line || (voice.chain_rule && *voice.chain_rule <= *found.line)) return std::nullopt;
+      voice.chain_rule = found.line;
       return found.line;
+    case LineKind::kIgnoredException:
+      // The program went on; but where it speaks of a broken device, the device is broken.
+      return found.line && matcher_.rules().rule(*found.line).node_suspect ? found.line : std::nullopt;
   }
   return std::nullopt;
 }
@@ -72,22 +85,23 @@ void LineScanner::KeepMatch(RuleIndex rule, std::string_view line, uint64_t offs
   }
 }
 
-void LineScanner::KeepTelling(LineKind kind, std::string_view line, uint64_t offset) {
+void LineScanner::KeepTelling(LineKind kind, std::string_view line, uint64_t offset, Voice& voice) {
   last_offset_ = offset;
   switch (kind) {
     case LineKind::kHeader:
     case LineKind::kFrame:
     case LineKind::kChainLink:
+    case LineKind::kIgnoredException:
       return;
     case LineKind::kException:
     case LineKind::kChainedException:
       exception_.assign(line.substr(0, kErrorTextMaxBytes));
       exception_offset_ = offset;
-      exception_goes_on_ = line.ends_with(':');
+      voice.exception_goes_on = line.ends_with(':');
       return;
     case LineKind::kOther:
-      if (exception_goes_on_) exception_.append(" ").append(line.substr(0, kErrorTextMaxBytes));
-      exception_goes_on_ = false;
+      if (voice.exception_goes_on) exception_.append(" ").append(line.substr(0, kErrorTextMaxBytes));
+      voice.exception_goes_on = false;
       last_line_.assign(line.substr(0, kErrorTextMaxBytes));
       return;
   }

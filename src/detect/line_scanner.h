@@ -44,22 +44,29 @@ class LineScanner {
     std::optional<LineMatch> last;
   };
 
+  // One speaker in the file: several ranks may write to it, their tracebacks interleaved line by line.
+  struct Voice {
+    Traceback traceback;
+    std::optional<RuleIndex> chain_rule;  // of the exceptions of the chain so far, the strongest
+    bool exception_goes_on = false;       // its message is on the next line
+  };
+
   void OnLine(std::string_view raw, uint64_t offset);
-  std::optional<RuleIndex> RuleOf(const PatternMatcher::Found& found, LineKind kind);
+  Voice& VoiceOf(std::string_view label);
+  std::optional<RuleIndex> RuleOf(const PatternMatcher::Found& found, LineKind kind, Voice& voice);
   void KeepMatch(RuleIndex rule, std::string_view line, uint64_t offset);
-  void KeepTelling(LineKind kind, std::string_view line, uint64_t offset);
+  void KeepTelling(LineKind kind, std::string_view line, uint64_t offset, Voice& voice);
 
   PatternMatcher& matcher_;
   const std::string file_;
   LineSplitter splitter_;
-  Traceback traceback_;
-  std::string buffer_;  // for cleaning, reused
+  Voice unlabelled_;
+  std::map<std::string, Voice, std::less<>> voices_;  // by label, at most kVoicesMax
+  std::string buffer_;                                // for cleaning, reused
 
-  std::map<RuleIndex, Hits> hits_;       // the strongest kMatchesPerRankMax / 2 rules
-  std::optional<RuleIndex> chain_rule_;  // of the exceptions of the chain so far, the strongest
+  std::map<RuleIndex, Hits> hits_;  // the strongest kMatchesPerRankMax / 2 rules
   std::string exception_;
   uint64_t exception_offset_ = 0;
-  bool exception_goes_on_ = false;  // its message is on the next line
   std::string last_line_;
   uint64_t last_offset_ = 0;
 };

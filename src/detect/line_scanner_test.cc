@@ -158,6 +158,86 @@ TEST_F(LineScannerTest, KeepsAStrongLineInAFloodOfWeakOnes) {
   EXPECT_EQ(scanner_.Matches()[4].line, "KeyError: 4999");
 }
 
+TEST_F(LineScannerTest, KeepsTheEndOfALineThatNeverEnded) {
+  Read(std::string(1'000'000, '.') + "CUDA out of memory");
+  scanner_.Finish();
+  EXPECT_EQ(Rules(), Strings{"CudaOutOfMemory"});
+  EXPECT_EQ(scanner_.Matches()[0].offset, 0u);
+}
+
+TEST_F(LineScannerTest, FindsAnExceptionGluedToAProgressBar) {
+  Read(" 47%|████▋     | 47/100 [00:12<00:13,  4.1it/s]FloatingPointError: invalid value\n");
+  EXPECT_EQ(Rules(), Strings{"NumericalError"});
+  EXPECT_EQ(scanner_.last_error_line(), "FloatingPointError: invalid value");
+}
+
+TEST_F(LineScannerTest, KeepsTracebacksOfSeveralRanksApart) {
+  Read(
+      "[rank0]: Traceback (most recent call last):\n[rank1]: Traceback (most recent call last):\n"
+      "[rank0]:   File \"a.py\", line 1, in f\n[rank1]:   File \"a.py\", line 1, in f\n"
+      "[rank0]: KeyError: 'cache'\n"
+      "[rank0]: During handling of the above exception, another exception occurred:\n"
+      "[rank1]: ConnectionResetError: [Errno 104] Connection reset by peer\n"
+      "[rank0]: Traceback (most recent call last):\n[rank0]: RuntimeError: no cache\n");
+  EXPECT_EQ(Rules(), (Strings{"UserException", "PeerConnectionLost"}));
+  EXPECT_EQ(scanner_.Matches()[0].line, "KeyError: 'cache'");
+}
+
+TEST_F(LineScannerTest, ReadsATracebackThroughALogger) {
+  Read(
+      "ERROR 03-01 10:00:00 [engine.py:45] Traceback (most recent call last):\n"
+      "ERROR 03-01 10:00:00 [engine.py:45]   File \"net.py\", line 8, in send\n"
+      "ERROR 03-01 10:00:00 [engine.py:45]     raise ConnectionResetError('Connection reset by peer')\n"
+      "ERROR 03-01 10:00:01 [engine.py:45] TypeError: no socket\n");
+  EXPECT_EQ(Rules(), Strings{"UserException"});
+  EXPECT_EQ(scanner_.last_error_line(), "TypeError: no socket");
+}
+
+TEST_F(LineScannerTest, PassesOverExceptionsThatPythonItselfIgnored) {
+  Read(
+      "Exception ignored in: <function Pool.__del__ at 0x7f>\nTraceback (most recent call last):\n"
+      "  File \"pool.py\", line 1, in __del__\nAttributeError: 'Pool' object has no attribute '_cache'\n"
+      "--- Logging error ---\nTraceback (most recent call last):\nValueError: I/O operation on closed file.\n");
+  EXPECT_TRUE(scanner_.Matches().empty());
+  EXPECT_EQ(scanner_.last_error_line(), "");
+  Read(
+      "Exception ignored in: <function Stream.__del__ at 0x7f>\nTraceback (most recent call last):\n"
+      "RuntimeError: CUDA error: uncorrectable ECC error encountered\n");
+  EXPECT_EQ(Rules(), Strings{"GpuEccUncorrectable"}) << "the program went on, the device is broken all the same";
+}
+
+TEST_F(LineScannerTest, TheExceptionOfADataLoaderIsTheOneThatItHadRaised) {
+  Read(
+      "Traceback (most recent call last):\nOSError: Caught OSError in DataLoader worker process 2.\n"
+      "Original Traceback (most recent call last):\n  File \"d.py\", line 1, in get\n"
+      "OSError: [Errno 116] Stale file handle: '/data/a'\n");
+  EXPECT_EQ(Rules(), (Strings{"DataLoaderException", "NfsStale"}));
+}
+
+TEST_F(LineScannerTest, PassesOverWhatIsTriedAgain) {
+  Read("connection refused, retrying in 2 s\nConnection reset by peer; will retry\nstep 3\n");
+  EXPECT_TRUE(scanner_.Matches().empty());
+}
+
+TEST_F(LineScannerTest, AnyBytesCutAnywhereGiveTheSame) {
+  const std::string text =
+      "\x1b[31m[rank3]:\x1b[0m Traceback (most recent call last):\r\n[rank3]:   File \"a.py\", line 1\r\n"
+      " 10%|█         | 1/10 [00:01<00:09,  1.0it/s]\r 20%|██        | 2/10 [00:02<00:08,  1.0it/s]\r\n"
+      "[rank3]: torch.OutOfMemoryError: CUDA out of memory\n\xff\xfe\n" +
+      std::string(40'000, 'x') + "\nKeyError: 'k'";
+  scanner_.Feed(text, 0);
+  scanner_.Finish();
+  for (size_t cut = 1; cut < text.size(); cut += text.size() > 500 && cut > 500 ? 997 : 1) {
+    LineScanner scanner(matcher_, "rank0.err");
+    scanner.Feed(std::string_view(text).substr(0, cut), 0);
+    scanner.Feed(std::string_view(text).substr(cut), cut);
+    scanner.Finish();
+    ASSERT_EQ(scanner.Matches(), scanner_.Matches()) << cut;
+    ASSERT_EQ(scanner.last_error_line(), scanner_.last_error_line()) << cut;
+  }
+  EXPECT_EQ(Rules(), (Strings{"CudaOutOfMemory", "UserException"}));
+}
+
 TEST(PatternMatcherTest, JudgesByExitStatusAloneWhereTheDatabaseIsUnusable) {
   PatternMatcher matcher(RuleTable::BuiltIn(), {});
   EXPECT_FALSE(matcher.Match("CUDA out of memory").line.has_value());

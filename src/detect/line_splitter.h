@@ -4,6 +4,7 @@
 // where old log bytes were freed in place). Only a line that is cut in two by a chunk's end is copied.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <cstring>
 #include <string>
@@ -12,7 +13,8 @@
 
 namespace aimaster {
 
-inline constexpr size_t kLineMaxBytes = 16 << 10;  // what is longer is cut: its beginning tells, its end is data
+inline constexpr size_t kLineMaxBytes = 16 << 10;  // of a longer line this much of its beginning is kept …
+inline constexpr size_t kLineTailBytes = 2 << 10;  // … and this much of its end
 
 class LineSplitter {
  public:
@@ -39,7 +41,9 @@ class LineSplitter {
     if (pending_.empty()) return;
     const std::string_view line = pending_;
     on_line(line, pending_offset_);
+    if (!tail_.empty()) on_line(Last(tail_), pending_offset_);
     pending_.clear();
+    tail_.clear();
   }
 
  private:
@@ -60,10 +64,22 @@ class LineSplitter {
   void Keep(std::string_view piece, uint64_t offset) {
     if (piece.empty()) return;
     if (pending_.empty()) pending_offset_ = offset;
-    pending_.append(piece.substr(0, kLineMaxBytes - pending_.size()));
+    const size_t room = std::min(kLineMaxBytes - pending_.size(), piece.size());
+    pending_.append(piece.substr(0, room));
+    if (room < piece.size()) KeepTail(piece.substr(room));
+  }
+
+  void KeepTail(std::string_view piece) {
+    tail_.append(Last(piece));
+    if (tail_.size() > 2 * kLineTailBytes) tail_.erase(0, tail_.size() - kLineTailBytes);
+  }
+
+  static std::string_view Last(std::string_view text) {
+    return text.substr(text.size() - std::min(text.size(), kLineTailBytes));
   }
 
   std::string pending_;  // at most kLineMaxBytes
+  std::string tail_;     // of what did not fit there, at most 2 * kLineTailBytes
   uint64_t pending_offset_ = 0;
   uint64_t next_offset_ = 0;
 };

@@ -56,47 +56,116 @@ size_t Utf8Length(std::string_view text) {
 
 size_t LeadingDigits(std::string_view text) { return std::min(text.find_first_not_of("0123456789"), text.size()); }
 
-// Length of "[rank3]:", "[default3]:" or "[1,3]<stderr>:" at the start of text, else 0.
+bool IsLower(char c) { return c >= 'a' && c <= 'z'; }
+bool IsUpper(char c) { return c >= 'A' && c <= 'Z'; }
+
+// "rank3", "trainer12": a lower-case word that ends in a number.
+bool IsNumbered(std::string_view name) {
+  size_t letters = 0;
+  while (letters < name.size() && (IsLower(name[letters]) || name[letters] == '_')) ++letters;
+  return letters > 0 && letters < name.size() && LeadingDigits(name.substr(letters)) == name.size() - letters;
+}
+
+// Length of "[rank3]:", "[rank: 3] ", "[3] " or "[pod/worker-0/main] " at the start of text, else 0.
 size_t BracketLabel(std::string_view text) {
+  constexpr size_t kLengthMax = 160;
   if (text.empty() || text[0] != '[') return 0;
-  const size_t close = text.substr(0, 40).find(']');
+  const size_t close = text.substr(0, kLengthMax).find(']');
   if (close == std::string_view::npos) return 0;
   const std::string_view inside = text.substr(1, close - 1);
   const std::string_view after = text.substr(close + 1);
-  for (std::string_view name : {"rank", "default", "worker"}) {
-    if (!inside.starts_with(name)) continue;
-    const std::string_view number = inside.substr(name.size());
-    if (!number.empty() && LeadingDigits(number) == number.size() && after.starts_with(':')) return close + 2;
-  }
-  const size_t comma = inside.find(',');
-  if (comma != std::string_view::npos && comma > 0 && LeadingDigits(inside) == comma &&
-      LeadingDigits(inside.substr(comma + 1)) == inside.size() - comma - 1) {
-    for (std::string_view stream : {"<stderr>:", "<stdout>:"}) {
-      if (after.starts_with(stream)) return close + 1 + stream.size();
-    }
+  if (after.starts_with(':')) return IsNumbered(inside) ? close + 2 : 0;
+  if (!after.empty() && !IsBlank(after[0])) return 0;
+  constexpr std::string_view kRank = "rank: ";
+  const bool lightning = inside.starts_with(kRank) && inside.size() > kRank.size() &&
+                         LeadingDigits(inside.substr(kRank.size())) == inside.size() - kRank.size();
+  const bool number = !inside.empty() && inside.size() <= 5 && LeadingDigits(inside) == inside.size();
+  return lightning || number || inside.starts_with("pod/") ? close + 1 : 0;
+}
+
+// Length of "[1,3]<stderr>:" at the start of text, whatever mpirun puts in front of it, else 0.
+size_t StreamLabel(std::string_view text) {
+  constexpr size_t kLengthMax = 160;
+  const std::string_view head = text.substr(0, kLengthMax);
+  for (std::string_view stream : {"]<stderr>:", "]<stdout>:", "]<stddiag>:"}) {
+    const size_t at = head.find(stream);
+    if (at == std::string_view::npos) continue;
+    const bool plain = std::all_of(head.begin(), head.begin() + static_cast<std::ptrdiff_t>(at), [](char c) {
+      return IsDigit(c) || IsLower(c) || IsUpper(c) || std::string_view(" ,:@[]._-").find(c) != std::string_view::npos;
+    });
+    if (plain && head.substr(0, at).find('[') != std::string_view::npos) return at + stream.size();
   }
   return 0;
 }
 
-// Length of "worker-0:" (a name that ends in a number) or "  7:", followed by a blank or nothing, else 0.
+// Is it a host, or an instance of a job: "worker-0", "node01", "10.0.0.4", "gpu-3.cluster.local".
+bool IsHost(std::string_view name) {
+  const bool characters = std::all_of(
+      name.begin(), name.end(), [](char c) { return IsLower(c) || IsDigit(c) || c == '-' || c == '.' || c == '_'; });
+  if (!characters || name.empty() || name.starts_with("python")) return false;
+  const std::string_view first = name.substr(0, name.find('.'));
+  if (first.empty() || !IsDigit(first.back())) return false;
+  const bool address = std::all_of(name.begin(), name.end(), [](char c) { return IsDigit(c) || c == '.'; });
+  if (address) return std::count(name.begin(), name.end(), '.') == 3;
+  return IsLower(first[0]);
+}
+
+// Length of "worker-0:", "worker_1  |" or "  7:", followed by a blank or nothing, else 0.
 size_t NameLabel(std::string_view text) {
+  constexpr size_t kLengthMax = 120;
   const size_t start = std::min(text.find_first_not_of(' '), text.size());
-  const size_t colon = text.substr(0, 120).find(':');
-  if (colon == std::string_view::npos || colon <= start) return 0;
-  if (colon + 1 < text.size() && !IsBlank(text[colon + 1])) return 0;
-  const std::string_view name = text.substr(start, colon - start);
-  if (LeadingDigits(name) == name.size()) return name.size() <= 5 ? colon + 1 : 0;
-  if (start > 0) return 0;
-  size_t number = name.size();
-  while (number > 0 && IsDigit(name[number - 1])) --number;
-  const bool named =
-      number < name.size() && number >= 2 && name[number - 1] == '-' &&
-      std::all_of(
-          name.begin(), name.end(),
-          [](unsigned char c) {
-            return (c >= 'a' && c <= 'z') || IsDigit(static_cast<char>(c)) || c == '-' || c == '.' || c == '_';
-          });
-  return named ? colon + 1 : 0;
+  const size_t end = text.substr(0, kLengthMax).find_first_of(":| ", start);
+  if (end == std::string_view::npos || end <= start) return 0;
+  const std::string_view name = text.substr(start, end - start);
+  const size_t mark = text.find_first_not_of(' ', end);
+  if (mark == std::string_view::npos) return 0;
+  const bool bar = text[mark] == '|' && mark > end && start == 0 && IsHost(name);  // compose pads the name
+  if (!bar && (text[mark] != ':' || mark != end)) return 0;
+  if (mark + 1 < text.size() && !IsBlank(text[mark + 1])) return 0;
+  if (bar) return mark + 1;
+  if (LeadingDigits(name) == name.size()) return name.size() <= 5 ? mark + 1 : 0;
+  return start == 0 && IsHost(name) ? mark + 1 : 0;
+}
+
+// Length of "2025-03-01T10:00:00.123456789Z " at the start of text, with " stdout F" where the container runtime wrote
+// it, else 0.
+size_t TimeLabel(std::string_view text) {
+  constexpr std::string_view kShape = "0000-00-00T00:00:00";
+  if (text.size() <= kShape.size()) return 0;
+  for (size_t i = 0; i < kShape.size(); ++i) {
+    if (kShape[i] == '0' ? !IsDigit(text[i]) : text[i] != kShape[i]) return 0;
+  }
+  size_t at = kShape.size();
+  if (text[at] == '.') at += 1 + LeadingDigits(text.substr(at + 1));
+  if (at < text.size() && text[at] == 'Z') {
+    ++at;
+  } else if (at + 6 <= text.size() && (text[at] == '+' || text[at] == '-') && text[at + 3] == ':') {
+    at += 6;
+  } else {
+    return 0;
+  }
+  if (at < text.size() && !IsBlank(text[at])) return 0;
+  for (std::string_view stream : {" stdout F", " stderr F", " stdout P", " stderr P"}) {
+    if (text.substr(at).starts_with(stream)) return at + stream.size();
+  }
+  return at;
+}
+
+// Length of " 47%|███▏ | 47/100 [00:12<00:13,  4.1it/s, loss=0.3]" (tqdm) at the start of text, also with words before
+// it, where more text follows; else 0.
+size_t ProgressBar(std::string_view text) {
+  constexpr size_t kTitleMax = 200;
+  const size_t percent = text.substr(0, kTitleMax).find("%|");
+  if (percent == std::string_view::npos) return 0;
+  const size_t bar = text.find("| ", percent + 2);
+  if (bar == std::string_view::npos) return 0;
+  const size_t open = text.find('[', bar);
+  if (open == std::string_view::npos) return 0;
+  const size_t close = text.find(']', open);
+  if (close == std::string_view::npos) return 0;
+  const std::string_view inside = text.substr(open, close - open);
+  const bool speed = inside.find('<') != std::string_view::npos || inside.find("/s") != std::string_view::npos;
+  return speed && text.find_first_not_of(" \t", close + 1) != std::string_view::npos ? close + 1 : 0;
 }
 
 // Length of "(TrainController pid=79312)" at the start of text, else 0.
@@ -119,6 +188,10 @@ std::string_view CleanLine(std::string_view line, std::string& buffer) {
     const auto c = static_cast<unsigned char>(line[at]);
     if (c == 0x1b) {
       at += AnsiLength(line.substr(at));
+    } else if (c == '\b') {
+      while (!buffer.empty() && (static_cast<unsigned char>(buffer.back()) & 0xc0) == 0x80) buffer.pop_back();
+      if (!buffer.empty()) buffer.pop_back();
+      ++at;
     } else if (c < 0x80) {
       buffer += (c < 0x20 && c != '\t') || c == 0x7f ? ' ' : static_cast<char>(c);
       ++at;
@@ -133,15 +206,23 @@ std::string_view CleanLine(std::string_view line, std::string& buffer) {
   return TrimEnd(buffer);
 }
 
-std::string_view StripRankPrefixes(std::string_view line) {
-  constexpr int kLabelsMax = 4;
+RankLine SplitRankLabels(std::string_view line) {
+  constexpr int kLabelsMax = 6;
+  const char* label = nullptr;
+  const char* label_end = nullptr;
   for (int i = 0; i < kLabelsMax; ++i) {
-    const size_t length = std::max({BracketLabel(line), NameLabel(line), ActorLabel(line)});
+    const size_t who = std::max({BracketLabel(line), StreamLabel(line), NameLabel(line), ActorLabel(line)});
+    const size_t length = std::max({who, TimeLabel(line), ProgressBar(line)});
     if (length == 0) break;
+    if (who == length) {
+      if (!label) label = line.data();
+      label_end = line.data() + length;
+    }
     line.remove_prefix(length);
-    if (!line.empty() && IsBlank(line[0])) line.remove_prefix(1);
+    const bool separated = !line.empty() && IsBlank(line[0]);
+    if (separated) line.remove_prefix(1);
   }
-  return line;
+  return {label ? std::string_view(label, static_cast<size_t>(label_end - label)) : std::string_view{}, line};
 }
 
 std::string OneLine(std::string_view text, size_t max_bytes) {

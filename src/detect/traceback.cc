@@ -24,16 +24,42 @@ bool LooksLikeException(std::string_view line) {
   return !at_start;
 }
 
+constexpr std::string_view kHeader = "Traceback (most recent call last):";
+constexpr size_t kLogPrefixMax = 160;
+
+bool IsDigit(char c) { return c >= '0' && c <= '9'; }
+
+// The same but for digits: times and process ids go on.
+bool HasShape(std::string_view text, std::string_view shape) {
+  if (text.size() < shape.size()) return false;
+  for (size_t i = 0; i < shape.size(); ++i) {
+    if (IsDigit(shape[i]) ? !IsDigit(text[i]) : text[i] != shape[i]) return false;
+  }
+  return true;
+}
+
 }  // namespace
 
+std::string_view Traceback::WithoutLogPrefix(std::string_view line) const {
+  const bool prefixed = !log_prefix_.empty() && HasShape(line, log_prefix_);
+  return prefixed ? line.substr(log_prefix_.size()) : line;
+}
+
+LineKind Traceback::OnHeader(std::string_view line, size_t header) {
+  open_ = true;
+  in_frame_ = false;
+  chained_ = link_seen_;
+  link_seen_ = false;
+  ignored_ = ignore_next_ || (chained_ && ignored_);
+  ignore_next_ = false;
+  // After the cleaning of line this is a prefix where there was none, or the same one again.
+  if (header > 0 && header <= kLogPrefixMax) log_prefix_ = line.substr(0, header);
+  return LineKind::kHeader;
+}
+
 LineKind Traceback::Classify(std::string_view line) {
-  if (line.find("Traceback (most recent call last):") != std::string_view::npos) {
-    open_ = true;
-    in_frame_ = false;
-    chained_ = link_seen_;
-    link_seen_ = false;
-    return LineKind::kHeader;
-  }
+  if (const size_t header = line.find(kHeader); header != std::string_view::npos) return OnHeader(line, header);
+  ignore_next_ = line.starts_with("Exception ignored ") || line.starts_with("--- Logging error ---");
   const bool indented = line.starts_with(' ') || line.starts_with('\t');
   if (indented) {
     const size_t text = line.find_first_not_of(" \t");
@@ -52,6 +78,7 @@ LineKind Traceback::Classify(std::string_view line) {
   }
   if (open_ && LooksLikeException(line)) {
     open_ = false;
+    if (ignored_) return LineKind::kIgnoredException;
     return chained_ ? LineKind::kChainedException : LineKind::kException;
   }
   return LineKind::kOther;

@@ -2,6 +2,7 @@
 // A log scanner without it takes `except ConnectionResetError:` in a shown source line for a lost connection.
 #pragma once
 
+#include <string>
 #include <string_view>
 
 namespace aimaster {
@@ -13,18 +14,29 @@ enum class LineKind {
   kException,         // "ValueError: too large", the end of a traceback
   kChainedException,  // the same, of a traceback that began while another exception was handled, or because of it
   kChainLink,         // the sentence between two tracebacks of a chain
+  kIgnoredException,  // Python itself went on after it: raised in a finaliser, or while a log line was written
 };
 
-// Fed with the clean lines of one file in order. Lines of other ranks in between don't disturb it.
+// Fed with the clean lines of one voice in order: of a file, or of the lines in it that bear one label.
 class Traceback {
  public:
   LineKind Classify(std::string_view line);
+  // Where a logger puts the same words in front of every line of a traceback ("ERROR 03-01 10:00:00 [engine.py:45] "),
+  // the line without them. To be asked before Classify.
+  std::string_view WithoutLogPrefix(std::string_view line) const;
+  // A traceback, or a chain of them, has begun and not ended.
+  bool is_open() const { return open_ || link_seen_; }
 
  private:
-  bool open_ = false;       // a header was seen, its exception not yet
-  bool in_frame_ = false;   // the line before was a frame or part of one
-  bool chained_ = false;    // the open traceback continues a chain
-  bool link_seen_ = false;  // the next header continues a chain
+  LineKind OnHeader(std::string_view line, size_t header);
+
+  bool open_ = false;         // a header was seen, its exception not yet
+  bool in_frame_ = false;     // the line before was a frame or part of one
+  bool chained_ = false;      // the open traceback continues a chain
+  bool link_seen_ = false;    // the next header continues a chain
+  bool ignore_next_ = false;  // the line before said that the exception to come is ignored
+  bool ignored_ = false;      // of the open traceback
+  std::string log_prefix_;    // in front of the last header
 };
 
 }  // namespace aimaster
