@@ -15,6 +15,9 @@ std::string DescribeDecisions(const std::vector<Decision>& decisions);
 // Whether a job goes the same way after either: the same kinds in the same order, whatever the words.
 bool LeadToTheSame(const std::vector<Decision>& a, const std::vector<Decision>& b);
 
+// "reason 2 of 'Restart': recorded 'a', now 'b'": the first thing in which they differ; empty: nothing.
+std::string DecisionDifference(const std::vector<Decision>& recorded, const std::vector<Decision>& now);
+
 // "status: Running, not Restarting": the first field that differs; which other row, where the rest is the same. Empty:
 // nothing differs.
 std::string StateDifference(const StoredState& recorded, const JobState& derived);

@@ -4,6 +4,7 @@
 //     spec.json        what was submitted; 0600, since it holds the environment
 //     token            the job's secret; 0600
 //     journal.db       inputs, decisions, records
+//     durable_mark     how far the journal was durable
 //     master.json      where the running master listens
 //     aimaster.log     the master's own log
 //     tls/pair.pem     the master's private key and certificate, where it has made them itself; 0600

@@ -24,8 +24,13 @@ Result<JobReader> JobReader::Open(const JobDirectory& directory) {
   const auto none_yet = [&] {
     return Fail(ErrorKind::kNotFound, "job " + directory.path().filename().string() + " has no journal yet");
   };
+  const auto lost = [&](const char* how) {
+    return Fail(ErrorKind::kEnvironment, "job " + directory.path().filename().string() + " has run, but its journal " +
+                                             path.string() + " " + how);
+  };
+  const bool has_run = HasRun(path);  // before the journal is looked at, which a new job's master may just be making
   if (access(path.c_str(), F_OK) != 0) {
-    if (errno == ENOENT) return none_yet();
+    if (errno == ENOENT) return has_run ? lost("is gone") : none_yet();
     return Fail(ErrorKind::kEnvironment, "cannot read " + path.string() + ": " + std::strerror(errno) +
                                              "; a job is read by its owner, or from a copy that is yours");
   }
@@ -56,8 +61,8 @@ Result<JobReader> JobReader::Open(const JobDirectory& directory) {
   }
   if (!version) return std::unexpected(version.error());
   if (*version > kJournalVersion) return NewerVersion(path, *version);
-  if (*version == 0) return none_yet();
-  return JobReader(std::move(*database));
+  if (*version == 0) return has_run ? lost("holds nothing") : none_yet();
+  return JobReader(std::move(*database), path);
 }
 
 Result<JobSummary> JobReader::ReadSummary() {
@@ -122,7 +127,14 @@ Result<std::vector<NumberedEvent>> JobReader::ReadEventsAfter(int64_t number) {
   return events;
 }
 
-Result<int64_t> JobReader::DataVersion() { return database_.QueryInteger("PRAGMA data_version"); }
+Result<int64_t> JobReader::DataVersion() {
+  if (const Status same = file_.CheckUnchanged(); !same) return std::unexpected(same.error());
+  if (file_.LookAtLog() != JournalFile::Log::kAsItWas) {
+    return Fail(ErrorKind::kEnvironment, file_.log_path().string() + " is another one now");
+  }
+  file_.Remember();
+  return database_.QueryInteger("PRAGMA data_version");
+}
 
 namespace {
 

@@ -12,6 +12,7 @@
 #include "journal/codec.h"
 #include "journal/job_directory.h"
 #include "journal/journal.h"
+#include "journal/journal_file.h"
 #include "journal/replay.h"
 #include "journal/sqlite.h"
 
@@ -44,12 +45,16 @@ class JobReader {
   Result<std::vector<NumberedEvent>> ReadEventsAfter(int64_t number);
   // The job's history once more; see replay.h.
   Result<aimaster::Replay> Replay(const ReplayOptions& options) { return ReplayJob(database_, options); }
-  // Differs from the last answer whenever something was appended since.
+  // Differs from the last answer whenever something was appended since. An error where the files are not those any more
+  // that were opened: this reader would never see what comes, one that is opened anew may.
   Result<int64_t> DataVersion();
 
  private:
-  explicit JobReader(Database database) : database_(std::move(database)) {}
+  JobReader(Database database, const std::filesystem::path& path) : database_(std::move(database)), file_(path) {
+    file_.Remember();
+  }
   Database database_;
+  JournalFile file_;
 };
 
 // One line of `aimaster list`.

@@ -8,7 +8,9 @@
 #include <set>
 
 #include "journal/codec.h"
+#include "journal/durable_mark.h"
 #include "journal/files.h"
+#include "journal/job_directory.h"
 #include "journal/journal_file.h"
 #include "journal/reserve.h"
 #include "journal/rows.h"
@@ -37,15 +39,32 @@ constexpr const char* kSchema = R"sql(
 )sql";
 static_assert(kJournalVersion == 2, "the schema sets it");
 
-constexpr const char* kTakeOver = R"sql(
-  INSERT INTO meta VALUES('epoch', 1) ON CONFLICT(key) DO UPDATE SET value = value + 1;
-  INSERT OR REPLACE INTO meta VALUES('program', 'aimaster )sql" AIMASTER_VERSION R"sql(');
-)sql";
+constexpr const char* kTakenOver = "another master has taken this job over";
+constexpr uint64_t kEpochMax = uint64_t{1} << 62;  // what a damaged file says beyond that is nonsense
+
+// The greatest epoch that is known outside of the journal.
+Epoch EpochElsewhere(const std::filesystem::path& job_directory, const Durable& durable) {
+  const Result<JobDirectory> directory = JobDirectory::Open(job_directory);
+  const Result<MasterAddress> address = directory ? directory->ReadMasterAddress() : std::unexpected(directory.error());
+  return address && Value(address->epoch) <= kEpochMax ? std::max(durable.epoch, address->epoch) : durable.epoch;
+}
+
+std::string DescribeLoss(const std::filesystem::path& path, int64_t held, int64_t durable) {
+  return path.string() + " ends with input " + std::to_string(held) + ", though " + std::to_string(durable) +
+         " were durable: it or its -wal was removed or cut short, or an older copy was restored; training goes on, but "
+         "nothing is decided any "
+         "more: stop the job and submit it anew, or put both files back as they were and kill the master, which is "
+         "started again";
+}
 
 // Whose end may use the space that was reserved for it.
 bool IsOnTheWayToItsEnd(const JobState& job) {
   return job.phase == Phase::kEnded || (job.phase == Phase::kStopping && (job.stop_purpose == StopPurpose::kFail ||
                                                                           job.stop_purpose == StopPurpose::kUserStop));
+}
+
+bool WasStoppedByAPerson(const JobState& job) {
+  return job.phase == Phase::kStopping && job.stop_purpose == StopPurpose::kUserStop;
 }
 
 // Nodes as they were last written, so that a step writes those that it changed. There may be ten thousand.
@@ -78,25 +97,41 @@ class Journal::Writer {
       storage = IsOnNetworkFileSystem(path.parent_path()) ? JournalStorage::kRollback : JournalStorage::kWriteAhead;
     }
     if (const Status there = RefuseLostJournal(path); !there) return std::unexpected(there.error());
-    Result<Database> database = Database::Open(path, Database::Mode::kCreate);
-    if (!database) return std::unexpected(database.error());
-    auto writer = std::make_unique<Writer>(std::move(*database), std::move(rules), path);
-    if (const Status ready = writer->Prepare(path, storage); !ready) return std::unexpected(ready.error());
-    return writer;
+    Result<std::unique_ptr<Writer>> opened = TryToOpen(path, rules, storage);
+    Reserve reserve(path.parent_path() / "reserve");
+    if (opened || opened.error().kind != ErrorKind::kDiskFull || !reserve.is_held()) return opened;
+    reserve.GiveBack();
+    opened = TryToOpen(path, rules, storage);
+    if (opened) (*opened)->reserve_.TakeWhatThereIs(Reserve::BytesFor(0));
+    return opened;
   }
 
   Writer(Database database, std::string rules, const std::filesystem::path& path)
       : database_(std::move(database)),
         rules_(std::move(rules)),
+        path_(path),
         file_(path),
+        mark_(path.parent_path() / "durable_mark"),
         reserve_(path.parent_path() / "reserve") {}
 
   Epoch epoch() const { return epoch_; }
   const std::string& rules() const { return rules_; }
+  const std::string& loss() const { return loss_; }
+  bool is_broken() const { return is_broken_; }
   Database& database() { return database_; }
 
-  Status Append(const JournalBatch& batch, const JobState& job) {
+  Status Check() {
+    if (mark_.Read().epoch > epoch_) return Fail(ErrorKind::kFenced, kTakenOver);
     if (const Status ours = file_.CheckUnchanged(); !ours) return ours;
+    return CheckLog();
+  }
+
+  Status Append(const JournalBatch& batch, const JobState& job) {
+    if (const Status ours = Check(); !ours) {
+      is_broken_ = is_broken_ || (ours.error().kind != ErrorKind::kFenced &&
+                                  WasStoppedByAPerson(job));  // who wants the job to end does not wait for the files
+      return ours;
+    }
     Status appended = TryAppend(batch, job);
     if (!appended && appended.error().kind == ErrorKind::kDiskFull && reserve_.is_held() && IsOnTheWayToItsEnd(job)) {
       reserve_.GiveBack();
@@ -104,11 +139,21 @@ class Journal::Writer {
     }
     if (!appended) return appended;
     file_.Remember();
+    mark_.Write({epoch_, next_input_ - 1});
     if (!IsOnTheWayToItsEnd(job)) reserve_.TakeIfThereIsRoom(Reserve::BytesFor(job.instances.size()));
     return {};
   }
 
  private:
+  static Result<std::unique_ptr<Writer>> TryToOpen(const std::filesystem::path& path, const std::string& rules,
+                                                   JournalStorage storage) {
+    Result<Database> database = Database::Open(path, Database::Mode::kCreate);
+    if (!database) return std::unexpected(database.error());
+    auto writer = std::make_unique<Writer>(std::move(*database), rules, path);
+    if (const Status ready = writer->Prepare(path, storage); !ready) return std::unexpected(ready.error());
+    return writer;
+  }
+
   Status TryAppend(const JournalBatch& batch, const JobState& job) {
     if (const Status begun = database_.Execute("BEGIN IMMEDIATE"); !begun) return begun;
     const std::vector<NodeIndex> nodes = node_views_.ChangedIn(job);
@@ -130,20 +175,20 @@ class Journal::Writer {
     if (!version) return std::unexpected(version.error());
     if (*version > kJournalVersion) return NewerVersion(path, *version);
     if (const Status chosen = ChooseStorage(path, storage); !chosen) return chosen;
-    for (const char* sql : {"BEGIN IMMEDIATE", kSchema, kTakeOver}) {
+    for (const char* sql : {"BEGIN IMMEDIATE", kSchema}) {
       if (const Status done = database_.Execute(sql); !done) return done;
     }
-    const Result<int64_t> epoch = database_.QueryInteger("SELECT value FROM meta WHERE key = 'epoch'");
+    const Durable durable = mark_.Read();
+    if (const Status taken = TakeOver(EpochElsewhere(path.parent_path(), durable)); !taken) return taken;
     const Result<int64_t> last = database_.QueryInteger("SELECT coalesce(max(seq), 0) FROM input");
-    if (!epoch) return std::unexpected(epoch.error());
     if (!last) return std::unexpected(last.error());
-    epoch_ = Epoch{static_cast<uint64_t>(*epoch)};
     next_input_ = *last + 1;
+    if (*last < durable.input) loss_ = DescribeLoss(path, *last, durable.input);
     const Result<int64_t> states = database_.QueryInteger("SELECT count(*) FROM state");
     if (!states) return std::unexpected(states.error());
     has_state_ = *states == 1;
     if (const Status prepared = PrepareStatements(); !prepared) return prepared;
-    if (const Status written = master_.Bind(*epoch)
+    if (const Status written = master_.Bind(static_cast<int64_t>(Value(epoch_)))
                                    .Bind(int64_t{kEngineVersion})
                                    .Bind(std::string_view("aimaster " AIMASTER_VERSION))
                                    .Bind(rules_)
@@ -152,9 +197,56 @@ class Journal::Writer {
         !written) {
       return written;
     }
-    const Status taken_over = database_.Execute("COMMIT");
-    if (taken_over) file_.Remember();
-    return taken_over;
+    if (const Status taken_over = database_.Execute("COMMIT"); !taken_over) return taken_over;
+    file_.Remember();
+    mark_.Write({epoch_, std::max(*last, durable.input)});
+    return {};
+  }
+
+  Status TakeOver(Epoch elsewhere) {
+    const Result<int64_t> here = database_.QueryInteger("SELECT value FROM meta WHERE key = 'epoch'");
+    if (!here) return std::unexpected(here.error());
+    epoch_ = Epoch{std::max(static_cast<uint64_t>(std::max<int64_t>(*here, 0)), Value(elsewhere)) + 1};
+    for (const auto& [key, value] : {std::pair("epoch", std::to_string(Value(epoch_))),
+                                     std::pair("program", std::string("'aimaster " AIMASTER_VERSION "'"))}) {
+      const std::string sql = std::string("INSERT OR REPLACE INTO meta VALUES('") + key + "', " + value + ")";
+      if (const Status written = database_.Execute(sql.c_str()); !written) return written;
+    }
+    return {};
+  }
+
+  // What we have committed and is not in the journal's file yet is in its log.
+  Status CheckLog() {
+    if (is_broken_) return BrokenLog("was deleted or cut short");
+    switch (file_.LookAtLog()) {
+      case JournalFile::Log::kAsItWas:
+        return {};
+      case JournalFile::Log::kShorter: {
+        // After somebody else's checkpoint a reader that remembers nothing finds everything all the same.
+        Result<Database> reader = Database::Open(path_, Database::Mode::kRead);
+        const Result<int64_t> last =
+            reader ? reader->QueryInteger("SELECT coalesce(max(seq), 0) FROM input") : std::unexpected(reader.error());
+        if (last && *last == next_input_ - 1) {
+          file_.Remember();
+          return {};
+        }
+        is_broken_ = true;
+        database_.LeaveLogAlone();
+        return BrokenLog("was cut short");
+      }
+      case JournalFile::Log::kGone: {
+        // SQLite still has it open: what it holds can be saved once, and then another file is needed.
+        const Result<int64_t> busy = database_.QueryInteger("PRAGMA wal_checkpoint(TRUNCATE)");
+        is_broken_ = busy && *busy == 0;
+        return BrokenLog(is_broken_ ? "was deleted; all that it held has been saved" : "was deleted");
+      }
+    }
+    return {};
+  }
+
+  std::unexpected<Error> BrokenLog(const std::string& what) const {
+    return Fail(ErrorKind::kEnvironment,
+                file_.log_path().string() + " " + what + "; the journal has to be opened anew");
   }
 
   // At the first append of a life, so that what another engine decided is never checked twice; then now and then. None
@@ -205,7 +297,7 @@ class Journal::Writer {
     if (!row) return std::unexpected(row.error());
     const bool own = *row && epoch_query_.Integer(0) == static_cast<int64_t>(Value(epoch_));
     epoch_query_.Reset();
-    if (!own) return Fail(ErrorKind::kFenced, "another master has taken this job over");
+    if (!own) return Fail(ErrorKind::kFenced, kTakenOver);
     return {};
   }
 
@@ -284,12 +376,16 @@ class Journal::Writer {
 
   Database database_;
   const std::string rules_;
+  const std::filesystem::path path_;
   Epoch epoch_{};
   JournalFile file_;
+  DurableMark mark_;
   Reserve reserve_;
   int64_t next_input_ = 1;
   std::optional<int64_t> last_snapshot_;  // of this life: behind which input
   bool has_state_ = false;
+  bool is_broken_ = false;
+  std::string loss_;
   NodeViews node_views_;
   Statement epoch_query_, input_, decision_, event_, job_, instance_, node_, round_, record_, failure_, state_,
       snapshot_, old_snapshots_, master_;
@@ -314,6 +410,8 @@ Result<Journal> Journal::OpenOrCreate(const std::filesystem::path& path, std::st
 
 Epoch Journal::epoch() const { return writer_->epoch(); }
 const std::string& Journal::rules() const { return writer_->rules(); }
+const std::string& Journal::loss() const { return writer_->loss(); }
+bool Journal::is_broken() const { return writer_->is_broken(); }
 Database& Journal::database() { return writer_->database(); }
 
 Result<std::vector<Input>> Journal::LoadInputs() {
@@ -328,6 +426,7 @@ Result<std::vector<Input>> Journal::LoadInputs() {
   return inputs;
 }
 
+Status Journal::Check() { return writer_->Check(); }
 Status Journal::Append(const JournalBatch& batch, const JobState& job) { return writer_->Append(batch, job); }
 
 }  // namespace aimaster

@@ -59,8 +59,12 @@ class Journal {
   Journal(Journal&&) noexcept;
   Journal& operator=(Journal&&) noexcept;
 
+  // Greater than that of every master before, also where the journal itself has forgotten some.
   Epoch epoch() const;
   const std::string& rules() const;
+  // Why it holds less than was durable (durable_mark.h), for people; empty: it doesn't. Nobody should decide anything
+  // on it before a person has. From the first append on it counts as it is.
+  const std::string& loss() const;
   // Everything that was appended, in order. For tests; a master recovers by RecoverJob (recovery.h).
   Result<std::vector<Input>> LoadInputs();
   // All or nothing, durable when it returns; after an error the same batch may be tried again.
@@ -70,6 +74,10 @@ class Journal {
   //   kEnvironment: anything else; the message says whether the file itself is gone or was tampered with.
   // `job` is the engine's after the batch.
   Status Append(const JournalBatch& batch, const JobState& job);
+  // Whether the files are still those that were written. Append asks by itself; this is for quiet times.
+  Status Check();
+  // After an error: this object will never append again, one that is opened anew may.
+  bool is_broken() const;
 
   // For RecoverJob.
   Database& database();

@@ -18,24 +18,35 @@ std::unexpected<Error> Tampered(const std::filesystem::path& path, const std::st
           "or stop the job and submit it anew");
 }
 
+bool HasMark(const std::filesystem::path& journal) {
+  struct stat file{};
+  return stat((journal.parent_path() / "durable_mark").c_str(), &file) == 0 && file.st_size > 0;
+}
+
 }  // namespace
+
+bool HasRun(const std::filesystem::path& journal) {
+  return HasMark(journal) || access((journal.parent_path() / "master.json").c_str(), F_OK) == 0;
+}
 
 Status RefuseLostJournal(const std::filesystem::path& journal) {
   struct stat file{};
   const bool empty = stat(journal.c_str(), &file) != 0 ? errno == ENOENT : S_ISREG(file.st_mode) && file.st_size == 0;
-  if (!empty || access((journal.parent_path() / "master.json").c_str(), F_OK) != 0) return {};
+  if (!empty || HasMark(journal) || !HasRun(journal)) return {};
   return Fail(ErrorKind::kEnvironment,
               journal.string() +
                   " is gone or empty, though the job has run before; restore it from a copy, or submit the job anew "
                   "(what still runs of it stops by itself after --orphan-timeout)");
 }
 
-void JournalFile::Remember() {
+void JournalFile::Look(const std::filesystem::path& path, Seen& seen) {
   struct stat file{};
-  if (stat(path_.c_str(), &file) != 0) return;
-  device_ = file.st_dev;
-  inode_ = file.st_ino;
-  size_ = file.st_size;
+  if (stat(path.c_str(), &file) == 0) seen = {file.st_dev, file.st_ino, file.st_size};
+}
+
+void JournalFile::Remember() {
+  Look(path_, journal_);
+  Look(log_path_, log_);
 }
 
 Status JournalFile::CheckUnchanged() const {
@@ -44,9 +55,17 @@ Status JournalFile::CheckUnchanged() const {
     if (errno == ENOENT || errno == ENOTDIR) return Tampered(path_, "was deleted");
     return Fail(ErrorKind::kEnvironment, path_.string() + ": " + std::strerror(errno));
   }
-  if (file.st_dev != device_ || file.st_ino != inode_) return Tampered(path_, "was replaced");
-  if (file.st_size < size_) return Tampered(path_, "was cut short");
+  if (file.st_dev != journal_.device || file.st_ino != journal_.inode) return Tampered(path_, "was replaced");
+  if (file.st_size < journal_.size) return Tampered(path_, "was cut short");
   return {};
+}
+
+JournalFile::Log JournalFile::LookAtLog() const {
+  struct stat file{};
+  if (log_.inode == 0) return Log::kAsItWas;
+  if (stat(log_path_.c_str(), &file) != 0) return errno == ENOENT ? Log::kGone : Log::kAsItWas;
+  if (file.st_dev != log_.device || file.st_ino != log_.inode) return Log::kGone;
+  return file.st_size < log_.size ? Log::kShorter : Log::kAsItWas;
 }
 
 }  // namespace aimaster

@@ -1,5 +1,6 @@
-// JournalFile: whether the journal is still the file that we opened. SQLite writes happily into a file that has been
-// deleted, and over one that was cut short; both would lose the job's history without a word.
+// JournalFile: whether the journal is still the file that we opened, and its write-ahead log too. SQLite writes happily
+// into files that have been deleted, and over those that were cut short; both would lose the job's history without a
+// word.
 #pragma once
 
 #include <sys/types.h>
@@ -10,25 +11,39 @@
 
 namespace aimaster {
 
-// An empty journal is begun for a new job alone. One whose master has run before (master.json is there) has a history,
-// and where its journal is gone, starting from nothing would start everything twice.
+// Whether something was durable in it once, from what stands beside it.
+bool HasRun(const std::filesystem::path& journal);
+
+// An empty journal is begun for a new job alone. One whose master has run before has a history, and where its journal
+// is gone, starting from nothing would start everything twice. With a durable mark the new journal itself says what it
+// lacks; without one (the job was begun by an older version, or the mark is gone as well) there is none.
 Status RefuseLostJournal(const std::filesystem::path& journal);
 
 // One thread.
 class JournalFile {
  public:
-  explicit JournalFile(std::filesystem::path path) : path_(std::move(path)) {}
+  explicit JournalFile(std::filesystem::path path) : path_(std::move(path)), log_path_(path_.string() + "-wal") {}
 
-  // As it is now, right after it was opened or written. It never shrinks by our own doing.
+  // As they are now, right after they were opened or written. They never shrink by our own doing.
   void Remember();
   // kEnvironment: it was deleted, replaced or cut short since. Putting the same file back makes it good again.
   Status CheckUnchanged() const;
 
+  // The write-ahead log, where there was one. kShorter may also be somebody else's checkpoint, which loses nothing.
+  enum class Log { kAsItWas, kShorter, kGone };
+  Log LookAtLog() const;
+  const std::filesystem::path& log_path() const { return log_path_; }
+
  private:
-  std::filesystem::path path_;
-  dev_t device_ = 0;
-  ino_t inode_ = 0;
-  off_t size_ = 0;
+  struct Seen {
+    dev_t device = 0;
+    ino_t inode = 0;
+    off_t size = 0;
+  };
+  static void Look(const std::filesystem::path& path, Seen& seen);
+
+  std::filesystem::path path_, log_path_;
+  Seen journal_, log_;
 };
 
 }  // namespace aimaster

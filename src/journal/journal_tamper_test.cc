@@ -61,8 +61,7 @@ TEST_P(TamperedJournal, OneThatWasCutShortIsLeftAsItIs) {
 TEST_P(TamperedJournal, OneThatIsGoneIsNoNewJob) {
   std::ofstream(directory_ / "master.json") << "{}";
   for (const bool emptied : {false, true}) {
-    fs::remove(path());
-    fs::remove(path().string() + "-wal");
+    for (const char* name : {"journal.db", "journal.db-wal", "durable_mark"}) fs::remove(directory_ / name);
     if (emptied) std::ofstream(path()).close();
     const Result<Journal> successor = Journal::OpenOrCreate(path(), "rules", GetParam());
     ASSERT_FALSE(successor) << "it began anew";

@@ -2,7 +2,8 @@
 // decisions wait, but that a job was stopped or has ended can still be written.
 //
 // Giving it back at the first full disk was considered and rejected: ordinary inputs would eat it within seconds, and
-// nothing would be left when somebody says stop.
+// nothing would be left when somebody says stop. A master that starts on a full disk breaks it all the same, since
+// without a master nobody hears the stop; it takes what it can back at once.
 #pragma once
 
 #include <cstdint>
@@ -23,10 +24,14 @@ class Reserve {
   // Takes the space where there is much more than that; a disk that is nearly full is left to those who need it now.
   // False: not held.
   bool TakeIfThereIsRoom(uint64_t bytes);
+  // The largest half, quarter, … of `bytes` that there is room for.
+  void TakeWhatThereIs(uint64_t bytes);
   // Its blocks and its inode are free when this returns.
   void GiveBack();
 
  private:
+  bool Take(uint64_t bytes);
+
   std::filesystem::path path_;
   bool is_held_ = false;
 };

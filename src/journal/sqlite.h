@@ -51,6 +51,8 @@ class Database {
   static Result<Database> Open(const std::filesystem::path& path, Mode mode);
 
   Status Execute(const char* sql);
+  // Closing it does not move the write-ahead log into the file, which would spoil the file where the log is damaged.
+  void LeaveLogAlone() { sqlite3_db_config(database_.get(), SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1, nullptr); }
   Result<Statement> Prepare(const char* sql);
   Result<int64_t> QueryInteger(const char* sql);
   Result<std::string> QueryText(const char* sql);

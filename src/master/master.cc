@@ -11,6 +11,8 @@
 #include <cstdio>
 #include <map>
 #include <memory>
+#include <optional>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -20,7 +22,9 @@
 #include "journal/crash_mark.h"
 #include "journal/job_directory.h"
 #include "journal/journal.h"
+#include "journal/journal_file.h"
 #include "journal/recovery.h"
+#include "master/caretaker.h"
 #include "master/clock.h"
 #include "master/conductor.h"
 #include "master/control_api.h"
@@ -35,10 +39,11 @@ namespace {
 using namespace std::chrono_literals;
 
 // Exit statuses that the supervisor understands: from 64 to 78 it gives up, and after 79 it never does.
-constexpr int kExitDone = 0, kExitAgain = 1, kExitUsage = 64, kExitFenced = 75, kExitVersion = 76, kExitDiskFull = 79;
+constexpr int kExitDone = 0, kExitAgain = 1, kExitUsage = 64, kExitFenced = 75, kExitVersion = 76, kExitWorld = 79;
 
 constexpr Duration kAppendAgain = 1s;    // the disk was full: training goes on, decisions wait
 constexpr Duration kAppendSlow = 5s;     // a write that lasts longer is told to people
+constexpr Duration kStopMargin = 10s;    // beyond the grace, for everything to have been stopped
 constexpr Duration kWatchInterval = 1s;  // how often silent agents are looked for
 
 int Refuse(const Error& error) {
@@ -52,21 +57,31 @@ int Refuse(const Error& error) {
     case ErrorKind::kFenced:
       return kExitFenced;
     case ErrorKind::kDiskFull:
-      return kExitDiskFull;
+      return kExitWorld;
     case ErrorKind::kEnvironment:
       return kExitAgain;
   }
   return kExitAgain;
 }
 
+// Files that are missing for a moment, or an interface that is down, are no reason to give up a job that runs; for one
+// that never has, `begun` is false, they are.
+int RefuseForNow(const Error& error, bool begun) {
+  if (!begun || error.kind == ErrorKind::kFenced || error.kind == ErrorKind::kVersion) return Refuse(error);
+  Log("cannot run for now, and is tried again and again: " + error.message);
+  return kExitWorld;
+}
+
 // The world around a Conductor: sockets, timers, the provider, and a thread that writes the journal, so that a disk
 // that hangs for half a minute makes nobody believe that the master is dead. Everything else is on one thread.
 class Master : private ControlApi::Job {
  public:
-  Master(JobDirectory directory, Journal journal, CrashMark mark, Recovered recovered)
+  Master(JobDirectory directory, JobSpec spec, Journal journal, CrashMark mark, Recovered recovered)
       : directory_(std::move(directory)),
+        spec_(std::move(spec)),
         journal_(std::move(journal)),
         mark_(std::move(mark)),
+        loss_(journal_.loss()),
         engine_change_(std::move(recovered.engine_change)),
         conductor_(journal_.epoch(), directory_.path(), std::move(recovered.engine)),
         watch_(io_),
@@ -78,16 +93,23 @@ class Master : private ControlApi::Job {
     };
   }
 
-  int Run(const JobSpec& spec) {
-    if (const Status listening = Listen(spec); !listening) return Refuse(listening.error());
-    if (job().phase != Phase::kEnded) MakeProvider(spec);
-    Drive([&] {
-      if (mark_.crash() && mark_.crash()->times >= CrashMark::kCrashesMax) {
-        conductor_.BeginReadOnly(clock_.Now(), CrashMark::Explain(*mark_.crash()));
-      } else {
-        conductor_.Begin(clock_.Now(), spec, engine_change_);
-      }
-    });
+  int Run() {
+    if (const Status listening = Listen(); !listening) {
+      return RefuseForNow(listening.error(), job().phase != Phase::kNew || !loss_.empty());
+    }
+    if (job().phase != Phase::kEnded) MakeProvider();
+    if (!loss_.empty()) {
+      TakeCare();
+    } else {
+      Drive([&] {
+        is_read_only_ = mark_.crash() && mark_.crash()->times >= CrashMark::kCrashesMax;
+        if (is_read_only_) {
+          conductor_.BeginReadOnly(clock_.Now(), CrashMark::Explain(*mark_.crash()));
+        } else {
+          conductor_.Begin(clock_.Now(), spec_, engine_change_);
+        }
+      });
+    }
     Watch();
     io_.run();
     writer_.join();
@@ -97,20 +119,22 @@ class Master : private ControlApi::Job {
  private:
   const JobState& job() const { return conductor_.engine().job(); }
 
-  void MakeProvider(const JobSpec& spec) {
+  void MakeProvider() {
     provider_ = std::make_unique<LocalProvider>(
         io_,
         LocalProvider::Options{
             .agent_program = std::filesystem::read_symlink("/proc/self/exe").parent_path() / "aimaster-agent",
             .job_directory = directory_.path(),
-            .nodes = spec.local_nodes},
+            .nodes = spec_.local_nodes},
         NodeProvider::Callbacks{.on_denied =
                                     [this](std::string reason) {
+                                      if (caretaker_) return Log(reason);
                                       Drive([&] { conductor_.OnNodeDenied(clock_.Now(), std::move(reason)); });
                                     },
                                 .on_trouble = [](const std::string& trouble) { Log(trouble); },
                                 .on_lost =
                                     [this](NodeIndex node, std::string reason) {
+                                      if (caretaker_) return Log(reason);
                                       Drive([&] { conductor_.OnNodeLost(clock_.Now(), node, std::move(reason)); });
                                     }});
   }
@@ -181,6 +205,8 @@ class Master : private ControlApi::Job {
       Drive([this] { conductor_.OnDurable(clock_.Now()); });
     } else if (appended.error().kind == ErrorKind::kFenced) {
       End(kExitFenced, "another master has taken over");
+    } else if (journal_.is_broken()) {
+      End(kExitAgain, appended.error().message);
     } else {
       append_waits_ = true;
       Drive([&] { conductor_.OnNotDurable(appended.error().message); });
@@ -210,16 +236,16 @@ class Master : private ControlApi::Job {
 
   // ---- agents ----
 
-  Status Listen(const JobSpec& spec) {
+  Status Listen() {
     const Result<MasterAddress> before = directory_.ReadMasterAddress();
     if (before && before->epoch > journal_.epoch()) return Fail(ErrorKind::kFenced, "another master has taken over");
     const Result<std::string> token = directory_.ReadToken();
     if (!token) return std::unexpected(token.error());
-    const auto identity = FindMasterIdentity(spec, directory_);
+    const auto identity = FindMasterIdentity(spec_, directory_);
     if (!identity) return std::unexpected(identity.error());
     Result<std::unique_ptr<Server>> server = Server::Listen(
         io_,
-        {.address = spec.listen_address,
+        {.address = spec_.listen_address,
          .preferred_port = before ? before->port : uint16_t{0},
          .token = *token,
          .identity = *identity},
@@ -227,7 +253,7 @@ class Master : private ControlApi::Job {
         [this](std::shared_ptr<ServerSocket> socket) { OnConnection(std::move(socket)); });
     if (!server) return std::unexpected(server.error());
     server_ = std::move(*server);
-    address_ = {.host = AddressToDial(spec.listen_address),
+    address_ = {.host = AddressToDial(spec_.listen_address),
                 .port = server_->port(),
                 .pid = getpid(),
                 .start_ticks = ProcessStartTicks(getpid()),
@@ -239,11 +265,13 @@ class Master : private ControlApi::Job {
   void OnConnection(std::shared_ptr<ServerSocket> socket) {
     const ConnectionId id{++connections_};
     socket->on_message = [this, id](std::string_view bytes) {
+      if (caretaker_) return Relay(caretaker_->OnMessage(clock_.Now().wall, id, bytes));
       Drive([&] { conductor_.OnMessage(clock_.Now(), id, bytes); });
     };
     socket->on_close = [this, id](const std::string& reason) {
       // The socket is calling us; it goes when it has finished.
       boost::asio::post(io_, [gone = std::move(sockets_.extract(id))] {});
+      if (caretaker_) return caretaker_->OnDisconnected(id);
       Drive([&] { conductor_.OnDisconnected(id, reason); });
     };
     sockets_[id] = std::move(socket);
@@ -253,8 +281,29 @@ class Master : private ControlApi::Job {
     watch_.expires_after(kWatchInterval);
     watch_.async_wait([this](auto error) {
       if (error || LeaveIfFenced()) return;
-      Drive([this] { conductor_.Watch(clock_.Now()); });
+      LookAtJournal();
+      if (caretaker_) {
+        GoOnWithLossInTime();
+      } else {
+        Drive([this] { conductor_.Watch(clock_.Now()); });
+      }
       Watch();
+    });
+  }
+
+  // Damage is told, and what can be saved is, also while there is nothing to write.
+  void LookAtJournal() {
+    if (std::exchange(looks_at_journal_, true)) return;
+    boost::asio::post(writer_, [this] {
+      Status whole = journal_.Check();
+      boost::asio::post(io_, [this, whole = std::move(whole), broken = journal_.is_broken()] {
+        looks_at_journal_ = false;
+        if (!whole && whole.error().kind == ErrorKind::kFenced)
+          return End(kExitFenced, "another master has taken over");
+        if (!whole && broken) return End(kExitAgain, whole.error().message);
+        const std::string damage = whole ? "" : whole.error().message;
+        if (damage != std::exchange(damage_, damage)) Log(whole ? "the journal is whole again" : damage);
+      });
     });
   }
 
@@ -263,17 +312,63 @@ class Master : private ControlApi::Job {
   std::string DescribeJob() const override { return job().spec.id.text() + " " + std::string(Name(job().status)); }
 
   std::string Trouble() const override {
+    if (caretaker_) return loss_;
+    if (is_read_only_) return conductor_.trouble();
     if (!conductor_.trouble().empty()) return "the journal cannot be written: " + conductor_.trouble();
+    if (!damage_.empty()) return damage_;
     const Duration lasts = writing_since_ ? clock_.Now().monotonic - *writing_since_ : Duration::zero();
     return lasts < kAppendSlow ? "" : "the journal's storage has not answered for " + FormatDuration(lasts);
   }
 
   void Stop(bool at_once, const std::string& by) override {
+    if (caretaker_) {
+      if (!caretaker_->stops()) go_on_by_ = clock_.Now().monotonic + Duration(spec_.timing.stop_grace) + kStopMargin;
+      stopped_by_ = by;
+      return Relay(caretaker_->Stop(at_once));
+    }
     Drive([&] { conductor_.Stop(clock_.Now(), at_once, by); });
   }
 
   void Signal(int signal) override {
+    if (caretaker_) return Relay(caretaker_->Signal(signal));
     Drive([&] { conductor_.Signal(signal); });
+  }
+
+  // ---- a journal that holds less than was durable ----
+
+  void TakeCare() {
+    Log(loss_);
+    std::set<NodeIndex> nodes;
+    for (uint32_t i = 0; i < spec_.local_nodes; ++i) {
+      const std::string name = LocalProvider::NodeName(NodeIndex{i}, spec_.local_nodes);
+      if (std::filesystem::exists(directory_.nodes() / name)) nodes.insert(NodeIndex{i});
+    }
+    caretaker_.emplace(journal_.epoch(), spec_, nodes);
+    if (provider_ == nullptr) MakeProvider();
+    provider_->Acquire({nodes.begin(), nodes.end()});
+  }
+
+  void Relay(Caretaker::Answer answer) {
+    for (const std::string& line : answer.log) Log(line);
+    for (auto& [connection, bytes] : answer.transmit) {
+      const auto found = sockets_.find(connection);
+      if (found != sockets_.end()) found->second->Send(std::move(bytes));
+    }
+    GoOnWithLossInTime();
+  }
+
+  // Only when a person wants nothing of the job to run any more, and nothing does, what is left of the journal counts
+  // as it is. An agent that has not been heard by then is greeted by a conductor, which stops what it knows nothing of.
+  void GoOnWithLossInTime() {
+    if (!caretaker_->stops() || (!caretaker_->has_stopped() && clock_.Now().monotonic < go_on_by_)) return;
+    // Not at once: it may be a message of the caretaker's that brought us here.
+    boost::asio::post(io_, [this] {
+      if (!std::exchange(caretaker_, std::nullopt)) return;
+      Log("going on from what is left of the journal, since the job was stopped by " + stopped_by_);
+      for (const auto& [connection, socket] : std::map(sockets_)) socket->Close();
+      Drive([this] { conductor_.Begin(clock_.Now(), spec_, engine_change_); });
+      Drive([this] { conductor_.Stop(clock_.Now(), /*at_once=*/true, stopped_by_); });
+    });
   }
 
   // ---- the end ----
@@ -301,8 +396,16 @@ class Master : private ControlApi::Job {
   }
 
   const JobDirectory directory_;
+  const JobSpec spec_;
   Journal journal_;  // the writer's thread's, from the first Write on
   CrashMark mark_;
+  const std::string loss_;              // why the journal was not to be trusted when it was opened; empty: it was
+  std::optional<Caretaker> caretaker_;  // in place of the conductor until then
+  Monotonic go_on_by_{};
+  std::string stopped_by_;
+  bool is_read_only_ = false;
+  bool looks_at_journal_ = false;
+  std::string damage_;  // of the journal's files, as they were found last
   const std::string engine_change_;
   MasterAddress address_;  // where agents and people find us
   Conductor conductor_;
@@ -341,17 +444,19 @@ int RunMaster(const std::filesystem::path& job_directory) {
   signal(SIGPIPE, SIG_IGN);
   signal(SIGXFSZ, SIG_IGN);  // a file size limit is an error of write(2), not our end
   signal(SIGHUP, SIG_IGN);
+  const bool begun = HasRun(job_directory / "journal.db");
   Result<JobDirectory> directory = JobDirectory::Open(job_directory);
-  if (!directory) return Refuse(directory.error());
+  if (!directory) return RefuseForNow(directory.error(), begun);
   Result<JobSpec> spec = directory->ReadSpec();
-  if (!spec) return Refuse(spec.error());
+  if (!spec) return RefuseForNow(spec.error(), begun && access(directory->spec().c_str(), R_OK) != 0);
   Result<Journal> journal = Journal::OpenOrCreate(directory->journal(), RulesHash());
   if (!journal) return Refuse(journal.error());
   CrashMark mark(directory->path() / "crash_mark");
   Result<Recovered> recovered = RecoverJob(*journal, mark);
   if (!recovered) return Refuse(recovered.error());
   if (!recovered->skipped_check.empty()) Log(recovered->skipped_check);
-  return Master(std::move(*directory), std::move(*journal), std::move(mark), std::move(*recovered)).Run(*spec);
+  return Master(std::move(*directory), std::move(*spec), std::move(*journal), std::move(mark), std::move(*recovered))
+      .Run();
 }
 
 }  // namespace aimaster
