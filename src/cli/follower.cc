@@ -7,8 +7,10 @@
 
 #include <algorithm>
 #include <array>
+#include <utility>
 
 #include "cli/directory_watch.h"
+#include "cli/job_care.h"
 #include "cli/job_texts.h"
 #include "cli/launch_master.h"
 #include "cli/master_call.h"
@@ -31,6 +33,8 @@ constexpr milliseconds kLookAgainSoon{10};    // while ranks print
 constexpr milliseconds kSnapshotEvery{250};   // for the live line; a job of ten thousand instances is some work to read
 constexpr milliseconds kUnattendedMax{1000};  // a supervisor may just be being replaced by `aimaster resume`
 constexpr milliseconds kFarewellMax{5000};    // for the master and its agents to leave after the end
+constexpr milliseconds kStopAtOnceMax{5000};  // then whoever has said so twice may go
+constexpr milliseconds kAskMax{200};          // for the master to answer a question
 constexpr uint64_t kLinesForLateComers = 10;
 
 Wall Now() { return {std::chrono::system_clock::now().time_since_epoch()}; }
@@ -90,6 +94,7 @@ class Follower {
       if (!IsEnd(summary_.status)) {
         if (const auto trouble = trouble_.Look(steady_clock::now())) Say(*trouble);
       }
+      if (options_.tell_address && !std::exchange(told_address_, true)) TellAddress();
       ShowLiveLine();
       screen_.Flush();
       if (!exit_code_) DecideWhetherToGoOn();
@@ -123,12 +128,25 @@ class Follower {
 
   void OnInterrupt(int number) {
     if (IsEnd(summary_.status) || !options_.interrupt_stops_job) return Leave(ended_code_.value_or(128 + number));
+    if (leave_at_) return LeaveUnstopped();
     const bool again = interrupted_by_.has_value();
     if (!again) interrupted_by_ = number;
+    if (again) leave_at_ = steady_clock::now() + kStopAtOnceMax;
     wishes_.Stop(again, SignalName(number));
     Say(again ? "stopping at once"
               : "stopping the job, " + FormatDuration(spec_.timing.stop_grace) +
                     " of grace; once more to stop it at once");
+  }
+
+  // Whatever keeps the job from ending does not keep a person who has said twice that he wants to go.
+  void LeaveUnstopped() {
+    const JobCare care = LookAtCare(directory_, kAskMax);
+    const std::string why = !care.trouble.empty() ? care.trouble
+                            : wishes_.pending()   ? wishes_.last_error()
+                                                  : "its processes have not ended";
+    Say("job " + spec_.id.text() + " was told to stop and is not over yet (" + why + "); still there: " +
+        Describe(FindLivingParts(directory_)) + "; `aimaster stop --now " + spec_.id.text() + "` tries again");
+    Leave(128 + interrupted_by_.value_or(SIGINT));
   }
 
   void Leave(int exit_code) {
@@ -148,10 +166,16 @@ class Follower {
         return true;
       }
       reader_.emplace(*std::move(opened));
-      if (!options_.from_the_start) PassOverEvents();
+      if (!options_.from_the_start && !std::exchange(has_read_, true)) PassOverEvents();
     }
     const Result<int64_t> version = reader_->DataVersion();
-    if (!version || *version == version_) return false;
+    if (!version) {
+      // Let go of, so that a master that finds damage is not kept from mending it by those who still read.
+      reader_.reset();
+      version_ = snapshot_version_ = -1;
+      return false;
+    }
+    if (*version == version_) return false;
     const Result<JobSummary> summary = reader_->ReadSummary();
     const Result<std::vector<NumberedEvent>> events = reader_->ReadEventsAfter(last_event_);
     // Trouble for a moment, such as a disk that is full for the writer too: it is read again at the next turn.
@@ -177,6 +201,12 @@ class Follower {
     }
   }
 
+  void TellAddress() {
+    const Result<MasterAddress> master = directory_.FindLiveMaster();
+    told_address_ = master.has_value();
+    if (master) Say("the job's master listens on " + ListeningText(*master));
+  }
+
   void ShowLiveLine() {
     if (!screen_.terminal().is_terminal || !reader_ || IsEnd(summary_.status)) return screen_.Live("");
     const auto now = steady_clock::now();
@@ -200,6 +230,7 @@ class Follower {
   void DecideWhetherToGoOn() {
     if (IsEnd(summary_.status)) return FinishWithJob();
     const auto now = steady_clock::now();
+    if (leave_at_ && now > *leave_at_) return LeaveUnstopped();
     if (options_.give_up_after && now - began_ > *options_.give_up_after) {
       return FailWhenTooLate();
     }
@@ -216,7 +247,8 @@ class Follower {
     std::string text = "job " + spec_.id.text() + " has not ended within " + WholeSeconds(*options_.give_up_after) +
                        ", it is " + std::string(Name(summary_.status));
     if (wishes_.pending()) {
-      text += "; its master has not taken the stop: " + wishes_.last_error();
+      const std::string trouble = LookAtCare(directory_, kAskMax).trouble;
+      text += "; its master has not taken the stop: " + (trouble.empty() ? wishes_.last_error() : trouble);
     } else if (options_.stop) {
       text += "; it was told to stop, and goes on with that";
     }
@@ -316,6 +348,7 @@ class Follower {
   ProcessHandle supervisor_;
 
   std::optional<JobReader> reader_;
+  bool has_read_ = false;
   int64_t version_ = -1;
   int64_t last_event_ = 0;
   JobSummary summary_;
@@ -327,6 +360,8 @@ class Follower {
   std::optional<steady_clock::time_point> unattended_since_;
   steady_clock::time_point farewell_until_{};
   std::optional<int> interrupted_by_;
+  std::optional<steady_clock::time_point> leave_at_;  // when the second interrupt has not helped
+  bool told_address_ = false;
   std::optional<int> ended_code_;
   bool printing_ = false;
   bool summary_shown_ = false;

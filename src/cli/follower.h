@@ -33,6 +33,7 @@ struct FollowOptions {
   Tee tee = Tee::kRank0;
   bool from_the_start = true;       // false: from now on, with a few lines of what was
   bool interrupt_stops_job = true;  // false: an interrupt ends the following alone
+  bool tell_address = false;        // where the master listens, as soon as that is known
   // A stop that is asked for at once, by `aimaster stop`.
   struct Stop {
     bool at_once = false;

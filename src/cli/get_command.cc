@@ -1,7 +1,14 @@
+#include <sys/stat.h>
+
+#include <algorithm>
 #include <array>
+#include <chrono>
+#include <nlohmann/json.hpp>
+#include <optional>
 #include <vector>
 
 #include "cli/command.h"
+#include "cli/job_care.h"
 #include "cli/job_lookup.h"
 #include "cli/job_texts.h"
 #include "cli/report.h"
@@ -12,6 +19,10 @@
 
 namespace aimaster::cli {
 namespace {
+
+using nlohmann::json;
+
+constexpr std::chrono::milliseconds kAnswerMax{500};  // a master that is there answers within a few
 
 constexpr std::array kOptions = {Option{.name = "--json", .help = "as a JSON object"}};
 
@@ -78,21 +89,42 @@ std::string NodeNotes(const JobSnapshot& snapshot, const Terminal& terminal) {
   return notes;
 }
 
-std::string Text(const OpenedJob& job, const JobSnapshot& snapshot) {
+// What a journal says while nobody writes it was true when it was written last.
+std::optional<Wall> AsOf(const OpenedJob& job, const JobSnapshot& snapshot, const JobCare& care) {
+  if (care.leads || IsEnd(snapshot.summary.status)) return std::nullopt;
+  std::optional<Wall> newest;
+  for (const std::string& file : {job.directory.journal().string(), job.directory.journal().string() + "-wal"}) {
+    struct stat status{};
+    if (stat(file.c_str(), &status) != 0) continue;
+    const Wall written{std::chrono::seconds(status.st_mtim.tv_sec) + std::chrono::nanoseconds(status.st_mtim.tv_nsec)};
+    newest = newest ? std::max(*newest, written) : written;
+  }
+  return newest;
+}
+
+std::string MasterText(const JobCare& care) {
+  if (!care.master) return "none: " + care.trouble;
+  return "process " + std::to_string(care.master->pid) + ", on " + ListeningText(*care.master);
+}
+
+std::string Text(const OpenedJob& job, const JobSnapshot& snapshot, const JobCare& care) {
   const Terminal terminal = LookAt(1);
   const JobSummary& summary = snapshot.summary;
   std::string text;
-  const auto line = [&](std::string_view label, const std::string& value, Colour colour = Colour::kNone) {
-    const std::string cut = terminal.width > 14 ? CutToWidth(OneLine(value), terminal.width - 13) : OneLine(value);
-    text +=
-        terminal.Paint(Colour::kDim, label) + std::string(12 - label.size(), ' ') + terminal.Paint(colour, cut) + "\n";
+  const auto whole = [&](std::string_view label, const std::string& value, Colour colour = Colour::kNone) {
+    text += terminal.Paint(Colour::kDim, label) + std::string(12 - label.size(), ' ') +
+            terminal.Paint(colour, OneLine(value)) + "\n";
   };
-  const Result<MasterAddress> master = job.directory.FindLiveMaster();
+  const auto line = [&](std::string_view label, const std::string& value, Colour colour = Colour::kNone) {
+    whole(label, terminal.width > 14 ? CutToWidth(OneLine(value), terminal.width - 13) : value, colour);
+  };
   const std::string budget = job.spec.fault_tolerance.enable_job_restart
                                  ? " of " + std::to_string(job.spec.fault_tolerance.max_num_of_job_restart) + " allowed"
                                  : ", none allowed";
   line("job", job.spec.id.text() + " (" + job.spec.name + ")", Colour::kBold);
-  line("status", std::string(Name(summary.status)), ColourOf(summary.status));
+  const std::optional<Wall> as_of = AsOf(job, snapshot, care);
+  line("status", std::string(Name(summary.status)) + (as_of ? ", as of " + DateTime(*as_of) + ": nobody leads" : ""),
+       ColourOf(summary.status));
   if (!summary.reason_message.empty()) line("reason", summary.reason_message);
   if (IsEnd(summary.status)) line("exit code", std::to_string(summary.exit_code));
   line("restarts", std::to_string(summary.restarts) + budget);
@@ -105,13 +137,26 @@ std::string Text(const OpenedJob& job, const JobSnapshot& snapshot) {
   line("running", DateTime(summary.running_time));
   line("ended", DateTime(summary.end_time));
   if (!IsEnd(summary.status)) {
-    line("master",
-         master ? "process " + std::to_string(master->pid) : "none runs: aimaster resume " + job.spec.id.text(),
-         master ? Colour::kNone : Colour::kRed);
+    // Whole, however narrow the terminal: a cure that is cut off helps nobody.
+    whole("master", MasterText(care), care.master ? Colour::kNone : Colour::kRed);
+    if (care.master && !care.trouble.empty()) whole("trouble", "nothing is decided: " + care.trouble, Colour::kRed);
+    if (!care.note.empty()) whole("note", care.note, Colour::kYellow);
   }
   line("directory", job.directory.path().string());
-  return text + "\n" + InstanceTable(job.spec.id, snapshot, master.has_value(), terminal) +
-         NodeNotes(snapshot, terminal);
+  return text + "\n" + InstanceTable(job.spec.id, snapshot, care.master.has_value(), terminal) + NodeNotes(snapshot, terminal);
+}
+
+json Json(const OpenedJob& job, const JobSnapshot& snapshot, const JobCare& care) {
+  json members = GetJson(job.directory, job.spec, snapshot);
+  const std::optional<Wall> as_of = AsOf(job, snapshot, care);
+  members["status_as_of"] = as_of ? json(FormatRfc3339(*as_of)) : json(nullptr);
+  members["supervisor_pid"] = care.supervisor ? json(care.supervisor->pid) : json(nullptr);
+  members["listen_host"] = care.master ? json(care.master->host) : json(nullptr);
+  members["listen_port"] = care.master ? json(care.master->port) : json(nullptr);
+  members["tls_fingerprint"] =
+      care.master && !care.master->tls_fingerprint.empty() ? json(care.master->tls_fingerprint) : json(nullptr);
+  members["trouble"] = care.trouble;
+  return members;
 }
 
 int Run(const Arguments& arguments) {
@@ -119,8 +164,10 @@ int Run(const Arguments& arguments) {
   if (!job) return Complain(job.error());
   const Result<JobSnapshot> snapshot = job->reader.ReadSnapshot();
   if (!snapshot) return Complain(snapshot.error());
-  if (arguments.Has("--json")) return PrintJson(GetJson(job->directory, job->spec, *snapshot));
-  return Print(Text(*job, *snapshot));
+  // Of a job that has ended nobody is asked.
+  const JobCare care = IsEnd(snapshot->summary.status) ? JobCare{} : LookAtCare(job->directory, kAnswerMax);
+  if (arguments.Has("--json")) return PrintJson(Json(*job, *snapshot, care));
+  return Print(Text(*job, *snapshot, care));
 }
 
 }  // namespace
@@ -131,7 +178,12 @@ const Command kGetCommand = {
     .operands_min = 1,
     .operands_max = 1,
     .summary = "a job's status and its instances",
-    .details = "What the job's journal says at this moment, also while no master runs.",
+    .details =
+        "What the job's journal says at this moment, also while no master runs; then the status says from when it is. "
+        "The lines \"master\", \"trouble\" and \"note\" say who leads the job and where its master listens (with the "
+        "fingerprint of its certificate beyond loopback), what keeps it from deciding, and what sets that right.\n\n"
+        "--json has the same as master_pid, supervisor_pid, listen_host, listen_port, tls_fingerprint, trouble and "
+        "status_as_of; what there is not is null, trouble then empty.",
     .examples = "aimaster get nightly\naimaster get --json dlc1a2b | jq .status",
     .options = kOptions,
     .run = &Run,

@@ -4,6 +4,9 @@
 #include <thread>
 #include <utility>
 
+#include "cli/job_care.h"
+#include "journal/journal_file.h"
+
 namespace aimaster::cli {
 namespace {
 
@@ -20,6 +23,17 @@ Result<JobDirectory> LookUpJob(const std::string& text) {
   return found;
 }
 
+Error WithWhatRuns(const JobDirectory& directory, const Error& error) {
+  if (error.kind != ErrorKind::kEnvironment || !HasRun(directory.journal())) return error;
+  const LivingParts parts = FindLivingParts(directory);
+  const std::string what =
+      parts.any() ? "; still running: " + Describe(parts) + "; `aimaster stop " + directory.path().filename().string() +
+                        "` ends all of it, the journal put back as it was lets the job go on"
+                  : "; nothing of the job runs any more: put the journal back to see what became of it, or submit the "
+                    "job anew";
+  return {error.kind, error.message + what};
+}
+
 Result<OpenedJob> OpenJob(const std::string& text) {
   Result<JobDirectory> directory = LookUpJob(text);
   if (!directory) return std::unexpected(directory.error());
@@ -32,7 +46,7 @@ Result<OpenedJob> OpenJob(const std::string& text) {
     std::this_thread::sleep_for(20ms);
     reader = JobReader::Open(*directory);
   }
-  if (!reader) return std::unexpected(reader.error());
+  if (!reader) return std::unexpected(WithWhatRuns(*directory, reader.error()));
   return OpenedJob{*std::move(directory), *std::move(spec), *std::move(reader)};
 }
 

@@ -13,6 +13,9 @@ namespace aimaster::cli {
 // is no wrong usage: the errors have other kinds than kUsage.
 Result<JobDirectory> LookUpJob(const std::string& text);
 
+// The error of a journal that can't be read, with what still runs of the job, and what to do.
+Error WithWhatRuns(const JobDirectory& directory, const Error& error);
+
 struct OpenedJob {
   JobDirectory directory;
   JobSpec spec;

@@ -29,6 +29,7 @@ namespace fs = std::filesystem;
 
 constexpr std::chrono::milliseconds kSupervisorFileMax{2000};  // until a new supervisor has written who it is
 constexpr timespec kSupervisorFilePoll{.tv_sec = 0, .tv_nsec = 1'000'000};
+constexpr timespec kStartLockPoll{.tv_sec = 0, .tv_nsec = 20'000'000};
 
 Error CannotStart(const std::string& what, int error) {
   return {ErrorKind::kEnvironment, "cannot start the job's master: " + what + ": " + std::strerror(error)};
@@ -37,26 +38,50 @@ Error CannotStart(const std::string& what, int error) {
 constexpr std::streamoff kLogTailBytes = 4096;
 constexpr std::string_view kSupervisorSays = "aimaster-shim: ";
 
-// One starter at a time. An fcntl lock goes with its process, so a starter that was killed leaves none behind.
+// One starter at a time. An fcntl lock goes with its process, so a starter that was killed leaves none behind; one that
+// was stopped keeps it, so nobody waits for ever.
 class StartLock {
  public:
-  explicit StartLock(const fs::path& job_directory)
-      : descriptor_(
-            open((SupervisorDirectory(job_directory) / "start.lock").c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600)) {
-    struct flock lock{};
-    lock.l_type = F_WRLCK;
-    lock.l_whence = SEEK_SET;
-    while (descriptor_ >= 0 && fcntl(descriptor_, F_SETLKW, &lock) != 0 && errno == EINTR) {
-    }
-  }
+  explicit StartLock(const fs::path& job_directory) : path_(SupervisorDirectory(job_directory) / "start.lock") {}
   ~StartLock() {
     if (descriptor_ >= 0) close(descriptor_);
   }
   StartLock(const StartLock&) = delete;
   StartLock& operator=(const StartLock&) = delete;
 
+  Status Take(const StartPatience& patience) {
+    descriptor_ = open(path_.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+    if (descriptor_ < 0) return {};  // a disk without room for it: two supervisors at once would only fence each other
+    const auto deadline = std::chrono::steady_clock::now() + patience.max;
+    struct flock lock{};
+    lock.l_type = F_WRLCK;
+    lock.l_whence = SEEK_SET;
+    while (fcntl(descriptor_, F_SETLK, &lock) != 0) {
+      if (errno != EACCES && errno != EAGAIN && errno != EINTR) {
+        return std::unexpected(CannotStart("cannot lock " + InQuotes(path_.string()), errno));
+      }
+      if (patience.is_interrupted && patience.is_interrupted()) {
+        return Fail(ErrorKind::kEnvironment, "interrupted before the job's supervisor could be started");
+      }
+      if (std::chrono::steady_clock::now() >= deadline) return std::unexpected(IsHeld());
+      nanosleep(&kStartLockPoll, nullptr);
+    }
+    return {};
+  }
+
  private:
-  int descriptor_;
+  Error IsHeld() const {
+    struct flock lock{};
+    lock.l_type = F_WRLCK;
+    lock.l_whence = SEEK_SET;
+    const bool held = fcntl(descriptor_, F_GETLK, &lock) == 0 && lock.l_type != F_UNLCK && lock.l_pid > 0;
+    return {ErrorKind::kEnvironment, (held ? "process " + std::to_string(lock.l_pid) : "another process") +
+                                         " is starting the job's supervisor and does not get on with it: it holds " +
+                                         InQuotes(path_.string()) + "; end it, and try again"};
+  }
+
+  const fs::path path_;
+  int descriptor_ = -1;
 };
 
 // Until then nobody else could see that the job is looked after.
@@ -105,10 +130,12 @@ Result<ProcessIdentity> LaunchMaster(const fs::path& job_directory) {
   return IdentityOf(*pid).value_or(ProcessIdentity{.pid = *pid});
 }
 
-Result<LookedAfter> EnsureMaster(const fs::path& job_directory) {
+Result<LookedAfter> EnsureSupervisor(const fs::path& job_directory, const StartPatience& patience) {
+  if (const std::optional<ProcessIdentity> live = LiveSupervisor(job_directory)) return LookedAfter{*live, false};
   std::error_code ignored;
   fs::create_directory(SupervisorDirectory(job_directory), ignored);
-  const StartLock lock(job_directory);
+  StartLock lock(job_directory);
+  if (const Status taken = lock.Take(patience); !taken) return std::unexpected(taken.error());
   if (const std::optional<ProcessIdentity> live = LiveSupervisor(job_directory)) return LookedAfter{*live, false};
   const Result<ProcessIdentity> started = LaunchMaster(job_directory);
   if (!started) return std::unexpected(started.error());

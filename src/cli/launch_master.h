@@ -4,7 +4,9 @@
 //   aimaster run ─▶ aimaster-shim --supervise ─▶ aimaster master --job-dir DIR
 #pragma once
 
+#include <chrono>
 #include <filesystem>
+#include <functional>
 #include <string>
 
 #include "cli/supervisor_life.h"
@@ -15,12 +17,18 @@ namespace aimaster::cli {
 // The supervisor, running. Its output and the master's are appended to aimaster.log in the job directory.
 Result<ProcessIdentity> LaunchMaster(const std::filesystem::path& job_directory);
 
+// How long somebody waits for another one who is just starting the job's supervisor.
+struct StartPatience {
+  std::chrono::milliseconds max{5000};
+  std::function<bool()> is_interrupted;  // looked at again and again
+};
+
 // The supervisor that looks after the job, started when there was none. Of two that call it at once, one starts it.
 struct LookedAfter {
   ProcessIdentity supervisor;
   bool started = false;
 };
-Result<LookedAfter> EnsureMaster(const std::filesystem::path& job_directory);
+Result<LookedAfter> EnsureSupervisor(const std::filesystem::path& job_directory, const StartPatience& patience);
 
 std::filesystem::path MasterLog(const std::filesystem::path& job_directory);
 // What the master said last, which is why it could not run where it could not; its supervisor's last word where the

@@ -72,10 +72,13 @@ const Command kRecordsCommand = {
     .summary = "the job's restarts: when, where and why",
     .details =
         "One row per restart: its number, when it was decided, the node and the instance of the root cause, the error "
-        "code "
-        "(the exit status where a process's exit is the cause, else the name of the fault), the error message, and "
-        "where the "
-        "message comes from.",
+        "code (the exit status where a process's exit is the cause, else the name of the fault), the error message, "
+        "and "
+        "where the message comes from.\n\n"
+        "RESULT is Restarting while the new round is being brought up, Restarted once all of its ranks are ready, "
+        "Failed "
+        "when it did not get so far, Stopped when somebody stopped the job meanwhile. DURATION is the time that the "
+        "restart cost: from the failure until the new round was ready; empty before that.",
     .examples = "aimaster records nightly\naimaster records --json nightly | jq '.[].details'",
     .options = kOptions,
     .run = &Run,

@@ -75,7 +75,9 @@ std::string CheckSummary(const Replay& replay) {
                      When(first) + ": recorded " + DescribeDecisions(first.recorded) + " by " +
                      ProgramOf(replay, first.epoch) + "; now " + DescribeDecisions(first.replayed) + " by engine " +
                      std::to_string(kEngineVersion);
-  if (LeadToTheSame(first.recorded, first.replayed)) text += "; only words or reasons differ";
+  if (LeadToTheSame(first.recorded, first.replayed)) {
+    text += "; only words differ: " + DecisionDifference(first.recorded, first.replayed);
+  }
   return text;
 }
 
@@ -125,9 +127,12 @@ std::string Table(const Replay& replay) {
     const bool parts = !LeadToTheSame(input.recorded, input.replayed);
     rows.push_back({std::to_string(input.number), ClockTime(input.at.wall), std::to_string(Value(input.round)),
                     Cellful(input.recorded),
-                    Cell(same ? "the same" : Cellful(input.replayed), parts  ? Colour::kRed
-                                                                      : same ? Colour::kGreen
-                                                                             : Colour::kYellow)});
+                    Cell(same    ? "the same"
+                         : parts ? Cellful(input.replayed)
+                                 : "differs in " + DecisionDifference(input.recorded, input.replayed),
+                         parts  ? Colour::kRed
+                         : same ? Colour::kGreen
+                                : Colour::kYellow)});
   }
   return FormatTable(columns, rows, LookAt(1));
 }
@@ -173,7 +178,8 @@ json ReplayJson(const JobId& job, const Replay& replay, const std::vector<Parame
                          {"epoch", Value(input.epoch)},
                          {"recorded", DecisionsJson(input.recorded)},
                          {"replayed", DecisionsJson(input.replayed)},
-                         {"same", input.recorded == input.replayed}});
+                         {"same", input.recorded == input.replayed},
+                         {"differs", DecisionDifference(input.recorded, input.replayed)}});
   }
   json judgements = json::array();
   for (const JudgementDifference& difference : replay.judgements) {
@@ -250,7 +256,8 @@ const Command kReplayCommand = {
         "one differently, a line says so.\n\n"
         "--json prints one object. result is same, words-differ (the job goes the same way for other reasons), parts, "
         "or state-differs; summary is the first line; decisions holds one element per input at which anything was "
-        "decided, with the lists recorded and replayed; judgement_differences what the rules judge differently today; "
+        "decided, with the lists recorded and replayed, and in differs the first thing in which they differ; "
+        "judgement_differences what the rules judge differently today; "
         "masters who decided, with engine version and a hash of the rules.",
     .examples =
         "aimaster replay nightly\naimaster replay nightly --max-num-of-job-restart=1\n"

@@ -4,9 +4,10 @@
 
 #include "cli/follower.h"
 #include "cli/interrupts.h"
+#include "cli/job_care.h"
 #include "cli/job_lookup.h"
-#include "cli/launch_master.h"
 #include "cli/report.h"
+#include "cli/starter.h"
 
 namespace aimaster::cli {
 namespace {
@@ -38,17 +39,26 @@ int ReturnToJob(const Arguments& arguments, WhenUnattended unattended) {
   const Result<JobSpec> spec = directory->ReadSpec();
   if (!spec) return Complain(spec.error());
   const Result<std::optional<JobSummary>> end = EndOf(*directory);
-  if (!end) return Complain(end.error());
-  if (*end) {
+  if (!end) {
+    // What can't be read may still run; then there is something to come back to.
+    Complain(WithWhatRuns(*directory, end.error()));
+    if (end.error().kind == ErrorKind::kVersion || !FindLivingParts(*directory).any()) return kExitFailure;
+  } else if (*end) {
     Complain({ErrorKind::kNotFound, EndText(*directory, **end)});
     return ExitCodeOf(**end);
   }
   FollowOptions options{.from_the_start = false};
   if (arguments.Has("--tee")) options.tee = ParseTee(arguments.Text("--tee"));
-  if (unattended == WhenUnattended::kStartMaster && !directory->FindLiveMaster()) {
-    const Result<LookedAfter> looked_after = EnsureMaster(directory->path());
+  if (unattended == WhenUnattended::kStartMaster) {
+    Starter starter(interrupts);
+    const Result<LookedAfter> looked_after = starter.EnsureSupervisor(directory->path());
+    if (starter.interrupted_by()) return 128 + *starter.interrupted_by();
     if (!looked_after) return Complain(looked_after.error());
     options.supervisor = looked_after->supervisor;
+    if (arguments.Has("--detach")) {
+      return Print("job " + spec->id.text() + (looked_after->started ? " is looked after again" : " is looked after") +
+                   " (supervisor: process " + std::to_string(looked_after->supervisor.pid) + ")\n");
+    }
   }
   return Follow(*directory, *spec, interrupts, std::move(options));
 }

@@ -19,13 +19,13 @@
 #include "cli/follower.h"
 #include "cli/interrupts.h"
 #include "cli/job_builder.h"
+#include "cli/job_care.h"
 #include "cli/launch_master.h"
+#include "cli/listen_check.h"
 #include "cli/report.h"
 #include "cli/text.h"
-#include "journal/files.h"
 #include "journal/job_directory.h"
 #include "journal/job_reader.h"
-#include "wire/tls.h"
 
 namespace aimaster::cli {
 namespace {
@@ -34,7 +34,7 @@ namespace fs = std::filesystem;
 
 constexpr std::chrono::milliseconds kJournalMax{10'000};
 constexpr int kJournalPollMs = 5;
-constexpr size_t kPemMaxBytes = 1 << 20;
+constexpr std::chrono::milliseconds kAddressMax{2000};
 
 constexpr std::array kOptions = {
     Option{.name = "--name", .value = "NAME", .help = "what to call the job; default: the script's or program's name"},
@@ -54,8 +54,8 @@ constexpr std::array kOptions = {
     Option{.name = "--log-dir", .value = "DIR", .help = "where the ranks' output goes; default: the job's directory"},
     Option{.name = "--listen",
            .value = "ADDRESS",
-           .help = "the IP address that the job's master listens on; default: 127.0.0.1. Beyond loopback it always "
-                   "speaks TLS"},
+           .help = "the IP address (or localhost) that the job's master listens on; default: 127.0.0.1. Beyond "
+                   "loopback it always speaks TLS. The port is chosen by the system; `aimaster get` shows it"},
     Option{.name = "--tls-cert",
            .value = "FILE",
            .help = "the master's certificate (PEM), in place of one that the job makes itself; also turns TLS on on "
@@ -77,18 +77,6 @@ Status CheckDirectories(const JobSpec& spec) {
     return Fail(ErrorKind::kEnvironment,
                 "--log-dir: cannot write to " + InQuotes(spec.log_directory) + ": " + std::strerror(error.value()));
   }
-  return {};
-}
-
-// What would keep the master from listening is said here, not found out by it later.
-Status CheckCertificate(const JobSpec& spec) {
-  if (spec.tls_certificate.empty()) return {};
-  const Result<std::string> certificate = ReadFile(spec.tls_certificate, kPemMaxBytes);
-  if (!certificate) return Fail(ErrorKind::kUsage, "--tls-cert: " + certificate.error().message);
-  const Result<std::string> key = ReadFile(spec.tls_key, kPemMaxBytes);
-  if (!key) return Fail(ErrorKind::kUsage, "--tls-key: " + key.error().message);
-  const auto identity = TlsIdentity::FromPem(*certificate, *key);
-  if (!identity) return Fail(ErrorKind::kUsage, "--tls-cert, --tls-key: " + identity.error().message);
   return {};
 }
 
@@ -130,6 +118,17 @@ Status AwaitJournal(const JobDirectory& directory, const ProcessIdentity& superv
   }
 }
 
+// The journal comes a moment before the port.
+void TellAddress(const JobDirectory& directory) {
+  const auto deadline = std::chrono::steady_clock::now() + kAddressMax;
+  Result<MasterAddress> master = directory.FindLiveMaster();
+  while (!master && std::chrono::steady_clock::now() < deadline) {
+    poll(nullptr, 0, kJournalPollMs);
+    master = directory.FindLiveMaster();
+  }
+  if (master) Complain({ErrorKind::kEnvironment, "the job's master listens on " + ListeningText(*master)});
+}
+
 int StartAndFollow(const JobSpec& spec, const Arguments& arguments) {
   // From here on nothing that a person does may leave half a job.
   Interrupts interrupts;
@@ -145,9 +144,10 @@ int StartAndFollow(const JobSpec& spec, const Arguments& arguments) {
   }
   if (arguments.Has("--detach")) {
     if (Status started = AwaitJournal(*directory, *supervisor); !started) return Complain(started.error());
+    if (arguments.Has("--listen")) TellAddress(*directory);
     return Print(spec.id.text() + "\n");
   }
-  FollowOptions options{.supervisor = *supervisor};
+  FollowOptions options{.tell_address = arguments.Has("--listen"), .supervisor = *supervisor};
   if (arguments.Has("--tee")) options.tee = ParseTee(arguments.Text("--tee"));
   return Follow(*directory, spec, interrupts, std::move(options));
 }
@@ -159,7 +159,7 @@ int Run(const Arguments& arguments) {
   const Result<JobSpec> spec = MakeSpec(arguments);
   if (!spec) return Complain(spec.error());
   if (Status directories = CheckDirectories(*spec); !directories) return Complain(directories.error());
-  if (Status certificate = CheckCertificate(*spec); !certificate) return Complain(certificate.error());
+  if (Status listening = CheckListening(*spec); !listening) return Complain(listening.error());
   const auto failure = CheckProgram(spec->command.front(), spec->working_directory, PathOf(*spec));
   if (failure) {
     Complain({ErrorKind::kUsage, failure->message});

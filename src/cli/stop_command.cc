@@ -5,9 +5,10 @@
 #include "cli/command.h"
 #include "cli/follower.h"
 #include "cli/interrupts.h"
+#include "cli/job_care.h"
 #include "cli/job_lookup.h"
-#include "cli/launch_master.h"
 #include "cli/report.h"
+#include "cli/starter.h"
 
 namespace aimaster::cli {
 namespace {
@@ -18,31 +19,51 @@ constexpr std::array kOptions = {
 };
 constexpr uint64_t kTimeoutMax = 1'000'000'000;
 
+// kCreating for a job whose master is just making the journal.
+Result<JobStatus> StatusOf(const JobDirectory& directory) {
+  Result<JobReader> reader = JobReader::Open(directory);
+  if (!reader && reader.error().kind == ErrorKind::kNotFound) return JobStatus::kCreating;
+  if (!reader) return std::unexpected(reader.error());
+  const Result<JobSummary> summary = reader->ReadSummary();
+  if (!summary) return std::unexpected(summary.error());
+  return summary->status;
+}
+
 int Run(const Arguments& arguments) {
   const Result<std::optional<uint64_t>> timeout = arguments.Number("--timeout", 0, kTimeoutMax);
   if (!timeout) return Complain(timeout.error());
   Interrupts interrupts;
-  Result<OpenedJob> job = OpenJob(arguments.operands.front());
-  if (!job) return Complain(job.error());
-  const Result<JobSummary> summary = job->reader.ReadSummary();
-  if (!summary) return Complain(summary.error());
-  const std::string id = job->spec.id.text();
-  if (IsEnd(summary->status)) {
-    return Print("job " + id + " has ended already: " + std::string(Name(summary->status)) + "\n");
+  const Result<JobDirectory> directory = LookUpJob(arguments.operands.front());
+  if (!directory) return Complain(directory.error());
+  const Result<JobSpec> spec = directory->ReadSpec();
+  if (!spec) return Complain(spec.error());
+  const std::string id = spec->id.text();
+  const Result<JobStatus> status = StatusOf(*directory);
+  if (!status) {
+    // A journal that can't be read keeps nobody from stopping what runs.
+    Complain(WithWhatRuns(*directory, status.error()));
+    if (status.error().kind == ErrorKind::kVersion) return kExitFailure;
+    if (!FindLivingParts(*directory).any()) return kExitFailure;
+  } else if (IsEnd(*status)) {
+    return Print("job " + id + " has ended already: " + std::string(Name(*status)) + "\n");
   }
   FollowOptions options{.tee = Tee::kNone, .from_the_start = false, .interrupt_stops_job = false};
   options.stop = FollowOptions::Stop{.at_once = arguments.Has("--now"), .by = "aimaster stop"};
   if (*timeout) options.give_up_after = std::chrono::seconds(**timeout);
-  if (!job->directory.FindLiveMaster()) {
-    // Its processes may well be running, and only a master can tell them from others and record how they ended.
-    const Result<LookedAfter> looked_after = EnsureMaster(job->directory.path());
-    if (!looked_after) return Complain(looked_after.error());
-    options.supervisor = looked_after->supervisor;
-    if (looked_after->started) {
-      Complain({ErrorKind::kEnvironment, "no master ran for job " + id + "; it was started again to stop the job"});
-    }
+  // Its processes may well be running, and only a master can tell them from others and record how they ended; and
+  // should the master die over it, somebody has to start it again.
+  const bool had_master = directory->FindLiveMaster().has_value();
+  Starter starter(interrupts, options.give_up_after);
+  const Result<LookedAfter> looked_after = starter.EnsureSupervisor(directory->path());
+  if (starter.interrupted_by()) return 128 + *starter.interrupted_by();
+  if (!looked_after) return Complain(looked_after.error());
+  options.supervisor = looked_after->supervisor;
+  if (looked_after->started) {
+    Complain({ErrorKind::kEnvironment, had_master
+                                           ? "job " + id + " had no supervisor any more; it has one again"
+                                           : "no master ran for job " + id + "; it was started again to stop the job"});
   }
-  return Follow(job->directory, job->spec, interrupts, std::move(options));
+  return Follow(*directory, *spec, interrupts, std::move(options));
 }
 
 }  // namespace

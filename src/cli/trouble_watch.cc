@@ -1,10 +1,7 @@
 #include "cli/trouble_watch.h"
 
-#include <nlohmann/json.hpp>
-
-#include "cli/launch_master.h"
-#include "cli/master_call.h"
-#include "cli/text.h"
+#include "cli/job_care.h"
+#include "journal/job_directory.h"
 
 namespace aimaster::cli {
 namespace {
@@ -21,19 +18,12 @@ std::optional<std::string> TroubleWatch::Look(std::chrono::steady_clock::time_po
   const bool is_first = next_ == std::chrono::steady_clock::time_point{};
   next_ = now + kAskEvery;
   if (is_first) return std::nullopt;  // most jobs have no master yet, and short ones never need this
-  const Result<std::string> answer = AskMaster(job_directory_, "/api/v1/status", kAnswerMax);
-  std::string trouble;
-  if (answer) {
-    silent_looks_ = 0;
-    const nlohmann::json status = nlohmann::json::parse(*answer, nullptr, /*allow_exceptions=*/false);
-    if (!status.is_object() || !status.contains("trouble") || !status["trouble"].is_string()) return std::nullopt;
-    trouble = OneLine(status["trouble"].get<std::string>());
-  } else if (++silent_looks_ < kSilentLooksMax) {
-    return std::nullopt;  // it may just be started again
-  } else {
-    trouble = "no master answers (" + OneLine(answer.error().message) + ")";
-    if (const std::string said = LastLogLine(job_directory_); !said.empty()) trouble += "; its log ends with: " + said;
-  }
+  const Result<JobDirectory> directory = JobDirectory::Open(job_directory_);
+  if (!directory) return std::nullopt;
+  const JobCare care = LookAtCare(*directory, kAnswerMax);
+  silent_looks_ = care.leads ? 0 : silent_looks_ + 1;
+  if (!care.leads && silent_looks_ < kSilentLooksMax) return std::nullopt;  // it may just be started again
+  std::string trouble = care.trouble;
   if (trouble == known_) return std::nullopt;
   known_ = std::move(trouble);
   return known_.empty() ? "the master decides again" : "the ranks go on, but nothing is decided: " + known_;

@@ -1,4 +1,5 @@
 """`aimaster replay`: the same decisions again, other ones with other parameters, and no trace of either."""
+import json
 import os
 import shutil
 import sqlite3
@@ -42,7 +43,9 @@ def test_the_json_contract(home):
     assert answer["recorded_inputs"] == answer["replayed_inputs"] > 10
     assert [d["recorded"][0]["decision"] for d in answer["decisions"]] == ["Restart", "Restart", "Succeed"]
     assert all(d["same"] and d["recorded"] == d["replayed"] for d in answer["decisions"])
-    assert set(answer["decisions"][0]) == {"input", "kind", "time", "round", "epoch", "recorded", "replayed", "same"}
+    assert set(answer["decisions"][0]) == {"input", "kind", "time", "round", "epoch", "recorded", "replayed", "same",
+                                           "differs"}
+    assert all(d["differs"] == "" for d in answer["decisions"])
     assert set(answer["masters"][0]) == {"epoch", "program", "engine", "rules"}
 
 
@@ -74,6 +77,18 @@ def test_another_decision_than_the_recorded_one_is_reported(home):
     first = replayed.stdout.splitlines()[0]
     for part in ("another decision at input ", "(FailureJudged)", "(round 1)", "aimaster 9.9, engine 99"):
         assert part in first, first
+
+
+def test_what_differs_in_a_decision_that_leads_to_the_same_is_said(home):
+    job = restarted_job(home)
+    journal(home, job).execute("UPDATE decision SET body = json_set(body, '$.reasons[0]', 'a former reason') "
+                               "WHERE seq = 1")
+    replayed = home.call("replay", job)
+    assert replayed.code == 1 and "only words differ: reason 1 of 'Restart': recorded 'a former reason', now '" in \
+        replayed.stdout, replayed
+    told = home.call("replay", "--json", job)
+    differing = [one for one in json.loads(told.stdout)["decisions"] if not one["same"]]
+    assert len(differing) == 1 and differing[0]["differs"].startswith("reason 1 of 'Restart'"), told
 
 
 def test_a_running_job_and_one_in_a_directory_that_can_only_be_read(home):
