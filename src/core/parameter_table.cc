@@ -347,11 +347,13 @@ constexpr std::array kTable = {
                                          .example = "30",
                                          .minimum = 1000}),
     RunTime<&Timing::orphan_timeout>({.name = "orphan-timeout",
-                                      .help = "How long an agent goes on without a master.",
+                                      .help =
+                                          "How long ranks run on without a master before they are stopped; from 1 s "
+                                          "to 49 days.",
                                       .details = "When the job's master does not come back within this time, the "
-                                                 "agents stop their instances; where an agent is gone too, the "
-                                                 "instances are stopped without it, a little later. More than 49 days "
-                                                 "count as 49.",
+                                                 "agents stop their ranks; where an agent is gone too, the ranks are "
+                                                 "stopped without it, a little later. It can't be switched off: more "
+                                                 "than 49 days count as 49.",
                                       .example = "600",
                                       .minimum = 1000}),
     RunTime<&Timing::collect_window>({.name = "collect-window",

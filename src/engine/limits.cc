@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cstdio>
 
+#include "core/count.h"
+
 namespace aimaster {
 namespace {
 
@@ -165,8 +167,8 @@ class Judge {
   bool OverRestarts() {
     const uint32_t limit = Parameters().max_num_of_job_restart;
     if (job_.restarts >= limit) {
-      Fail("the job was restarted " + Number(job_.restarts) +
-           " times, the limit is --max-num-of-job-restart=" + Number(limit));
+      Fail("the job was restarted " + aimaster::Count(job_.restarts, "time") +
+           ", the limit is --max-num-of-job-restart=" + Number(limit));
       return true;
     }
     ruling_.reasons.push_back(Number(job_.restarts) + " of at most " + Number(limit) + " restarts used");
