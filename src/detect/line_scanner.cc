@@ -27,7 +27,8 @@ void LineScanner::Finish() {
 
 void LineScanner::OnLine(std::string_view raw, uint64_t offset) {
   const auto [label, text] = SplitRankLabels(CleanLine(raw, buffer_));
-  if (text.find_first_not_of(" \t") == std::string_view::npos) return;
+  const auto is_blank = [](char c) { return c == ' ' || c == '\t'; };
+  if (std::all_of(text.begin(), text.end(), is_blank)) return;
   Voice& voice = VoiceOf(label);
   const std::string_view line = voice.traceback.WithoutLogPrefix(text);
   const LineKind kind = voice.traceback.Classify(line);

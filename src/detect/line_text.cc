@@ -1,7 +1,9 @@
 #include "detect/line_text.h"
 
 #include <algorithm>
+#include <cstddef>
 #include <cstdint>
+#include <cstring>
 
 namespace aimaster {
 namespace {
@@ -11,6 +13,21 @@ constexpr std::string_view kEllipsis = "…";
 
 bool IsDigit(char c) { return c >= '0' && c <= '9'; }
 bool IsBlank(char c) { return c == ' ' || c == '\t'; }
+
+// Printable ASCII and tabs alone. Eight bytes at a time: nearly every line is, and all of them are asked.
+bool IsPlain(std::string_view text) {
+  constexpr uint64_t kEach = 0x0101010101010101;
+  size_t at = 0;
+  for (; at + 8 <= text.size(); at += 8) {
+    uint64_t bytes;
+    std::memcpy(&bytes, text.data() + at, 8);
+    const uint64_t below_blank = (bytes - 0x20 * kEach) & ~bytes;
+    const uint64_t above_tilde = bytes + kEach;  // 0x7f becomes 0x80; the carries of greater ones don't matter
+    if (((below_blank | above_tilde | bytes) & (0x80 * kEach)) != 0) break;
+  }
+  return std::all_of(text.begin() + static_cast<std::ptrdiff_t>(at), text.end(),
+                     [](char c) { return (c >= 0x20 && c < 0x7f) || c == '\t'; });
+}
 
 std::string_view TrimEnd(std::string_view text) {
   while (!text.empty() && IsBlank(text.back())) text.remove_suffix(1);
@@ -87,9 +104,10 @@ size_t BracketLabel(std::string_view text) {
 size_t StreamLabel(std::string_view text) {
   constexpr size_t kLengthMax = 160;
   const std::string_view head = text.substr(0, kLengthMax);
+  const size_t at = head.find("]<std");
+  if (at == std::string_view::npos) return 0;
   for (std::string_view stream : {"]<stderr>:", "]<stdout>:", "]<stddiag>:"}) {
-    const size_t at = head.find(stream);
-    if (at == std::string_view::npos) continue;
+    if (!head.substr(at).starts_with(stream)) continue;
     const bool plain = std::all_of(head.begin(), head.begin() + static_cast<std::ptrdiff_t>(at), [](char c) {
       return IsDigit(c) || IsLower(c) || IsUpper(c) || std::string_view(" ,:@[]._-").find(c) != std::string_view::npos;
     });
@@ -98,7 +116,8 @@ size_t StreamLabel(std::string_view text) {
   return 0;
 }
 
-// Is it a host, or an instance of a job: "worker-0", "node01", "10.0.0.4", "gpu-3.cluster.local".
+// Is a word of lower-case letters, digits and .-_ a host, or an instance of a job: "worker-0", "node01", "10.0.0.4",
+// "gpu-3.cluster.local".
 bool IsHost(std::string_view name) {
   const bool characters = std::all_of(
       name.begin(), name.end(), [](char c) { return IsLower(c) || IsDigit(c) || c == '-' || c == '.' || c == '_'; });
@@ -113,12 +132,18 @@ bool IsHost(std::string_view name) {
 // Length of "worker-0:", "worker_1  |" or "  7:", followed by a blank or nothing, else 0.
 size_t NameLabel(std::string_view text) {
   constexpr size_t kLengthMax = 120;
-  const size_t start = std::min(text.find_first_not_of(' '), text.size());
-  const size_t end = text.substr(0, kLengthMax).find_first_of(":| ", start);
-  if (end == std::string_view::npos || end <= start) return 0;
-  const std::string_view name = text.substr(start, end - start);
-  const size_t mark = text.find_first_not_of(' ', end);
-  if (mark == std::string_view::npos) return 0;
+  const std::string_view head = text.substr(0, kLengthMax);
+  size_t start = 0;
+  while (start < head.size() && head[start] == ' ') ++start;
+  size_t end = start;
+  while (end < head.size() &&
+         (IsLower(head[end]) || IsDigit(head[end]) || head[end] == '-' || head[end] == '.' || head[end] == '_')) {
+    ++end;
+  }
+  size_t mark = end;
+  while (mark < head.size() && head[mark] == ' ') ++mark;
+  if (end == start || mark == head.size()) return 0;
+  const std::string_view name = head.substr(start, end - start);
   const bool bar = text[mark] == '|' && mark > end && start == 0 && IsHost(name);  // compose pads the name
   if (!bar && (text[mark] != ':' || mark != end)) return 0;
   if (mark + 1 < text.size() && !IsBlank(text[mark + 1])) return 0;
@@ -181,8 +206,7 @@ size_t ActorLabel(std::string_view text) {
 }  // namespace
 
 std::string_view CleanLine(std::string_view line, std::string& buffer) {
-  const bool clean = std::all_of(line.begin(), line.end(), [](char c) { return (c >= 0x20 && c < 0x7f) || c == '\t'; });
-  if (clean) return TrimEnd(line);
+  if (IsPlain(line)) return TrimEnd(line);
   buffer.clear();
   for (size_t at = 0; at < line.size();) {
     const auto c = static_cast<unsigned char>(line[at]);
