@@ -5,6 +5,7 @@
 #include "core/check.h"
 #include "core/file_name.h"
 #include "core/overloaded.h"
+#include "core/quote.h"
 #include "detect/root_cause.h"
 #include "master/commands.h"
 #include "master/report_event.h"
@@ -17,6 +18,7 @@ using namespace std::chrono_literals;
 constexpr Duration kFarewell = 3s;                      // for agents to leave after the job's end
 constexpr Duration kMissedByFar = 1s, kHearFirst = 1s;  // of a deadline
 constexpr Duration kAway = 3s;                          // between two looks: it was we who were away, not the agents
+constexpr uint32_t kHeartbeatsAfterReports = 2;         // of a new connection: the first may be on the wire before them
 
 }  // namespace
 
@@ -246,6 +248,10 @@ bool Conductor::Welcome(Moment now, ConnectionId connection, const v1::Hello& he
   if (link.agent_id != hello.agent_id()) {
     link.agent_id = hello.agent_id();
     link.received = 0;
+    const std::string trouble = hello.trouble().substr(0, kErrorTextMaxBytes);
+    if (!trouble.empty()) {
+      Note("node " + std::to_string(Value(node)) + ": " + (IsPrintable(trouble) ? trouble : Printable(trouble)));
+    }
   }
   link.last_heard = now.monotonic;
 
@@ -258,6 +264,7 @@ bool Conductor::Welcome(Moment now, ConnectionId connection, const v1::Hello& he
     Feed(now, NodeJoined{node, hello.node_name(), hello.address().empty() ? "127.0.0.1" : hello.address()});
   }
   answers_.resend.insert(node);
+  FindGaps(node, connection, hello);
   StopStrays(node, hello);
   return true;
 }
@@ -293,6 +300,37 @@ void Conductor::Resend(NodeIndex node) {
   for (const Action& action : engine_.Outstanding(node)) SendCommands(action, node);
 }
 
+// What has not started yet is no gap: its start may not have arrived, and is sent again. But of what has started an
+// agent finds the traces on its disk. One that it doesn't name has ended, and the agent is about to say so, or its
+// traces are lost.
+void Conductor::FindGaps(NodeIndex node, ConnectionId connection, const v1::Hello& hello) {
+  const JobState& job = engine_.job();
+  std::set<std::pair<uint32_t, uint32_t>> named;
+  for (const v1::AttemptId& id : hello.live()) named.emplace(id.instance(), id.attempt());
+  Gaps gaps{.connection = connection, .heartbeats = 0, .missing = {}};
+  for (uint32_t i = 0; i < job.instances.size(); ++i) {
+    const InstanceState& instance = job.instances[i];
+    if (!instance.live || !instance.started || instance.node != node) continue;
+    if (named.contains({i, Value(instance.attempt)})) continue;
+    v1::AttemptId& id = gaps.missing.emplace_back();
+    id.set_instance(i);
+    id.set_attempt(Value(instance.attempt));
+  }
+  gaps_[node] = std::move(gaps);
+}
+
+// What an agent has to say is on the wire before its second heartbeat: by then it has told of every end that it knows.
+// The rest is a failure like any other. The engine judges it, and has what may live there all the same stopped.
+void Conductor::LookAtGaps(Moment now, NodeIndex node, ConnectionId connection) {
+  const auto found = gaps_.find(node);
+  if (found == gaps_.end() || found->second.connection != connection) return;
+  if (++found->second.heartbeats < kHeartbeatsAfterReports) return;
+  for (const v1::AttemptId& id : found->second.missing) {
+    LoseRanks(now, node, id, "the agent of its node finds no record of it (files of its attempt are damaged or gone)");
+  }
+  gaps_.erase(found);
+}
+
 void Conductor::Hear(Moment now, NodeIndex node, ConnectionId connection, std::string_view bytes) {
   v1::ToMaster message;
   if (!message.ParseFromArray(bytes.data(), static_cast<int>(bytes.size()))) {
@@ -306,6 +344,7 @@ void Conductor::Hear(Moment now, NodeIndex node, ConnectionId connection, std::s
     reply.mutable_heartbeat_reply()->set_agent_wall_ns(message.heartbeat().wall_ns());
     reply.mutable_heartbeat_reply()->set_master_wall_ns(now.wall.since_epoch.count());
     Send(node, reply);
+    if (!is_read_only_) LookAtGaps(now, node, connection);
   }
   if (message.has_report() && !is_read_only_) TakeIn(now, node, link, message.report());
 }
@@ -314,7 +353,35 @@ void Conductor::TakeIn(Moment now, NodeIndex node, AgentLink& link, const v1::Re
   answers_.acknowledge[node] = {link.agent_id, std::max(link.received, report.sequence())};
   if (report.sequence() <= link.received) return;  // sent again before our acknowledgement arrived
   link.received = report.sequence();
+  if (const v1::AttemptEnded& ended = report.attempt_ended(); !ended.lost_reason().empty()) {
+    LoseRanks(now, node, ended.id(), ended.lost_reason());
+  }
   if (std::optional<Event> event = ReportEvent(report, node, engine_.job())) Feed(now, std::move(*event));
+}
+
+// Those ranks of an attempt of whom nothing was said, and of whom nothing will be: which ranks an attempt has, its
+// agent may not know any more.
+void Conductor::LoseRanks(Moment now, NodeIndex node, const v1::AttemptId& id, const std::string& reason) {
+  const JobState& job = engine_.job();
+  if (id.instance() >= job.instances.size()) return;
+  const InstanceState& instance = job.instances[id.instance()];
+  if (!instance.live || Value(instance.attempt) != id.attempt()) return;
+  std::set<Rank> told;
+  for (const Input& input : waiting_) {
+    if (const auto* failed = std::get_if<RankFailed>(&input.event)) told.insert(failed->failure.rank);
+    if (const auto* succeeded = std::get_if<RankSucceeded>(&input.event)) told.insert(succeeded->rank);
+  }
+  v1::Report report;
+  v1::RankExited& exited = *report.mutable_rank_exited();
+  *exited.mutable_id() = id;
+  exited.set_lost_reason(reason);
+  for (uint32_t local = 0; local < instance.ranks; ++local) {
+    const Rank rank{Value(instance.first_rank) + local};
+    if (job.rank_ended[Value(rank)] || told.contains(rank)) continue;
+    exited.set_rank(Value(rank));
+    exited.set_local(local);
+    if (std::optional<Event> event = ReportEvent(report, node, job)) Feed(now, std::move(*event));
+  }
 }
 
 void Conductor::OnDisconnected(ConnectionId connection, const std::string& reason) {

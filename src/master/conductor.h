@@ -127,6 +127,9 @@ class Conductor {
   void Refuse(ConnectionId connection, const std::string& reason);
   void Hear(Moment now, NodeIndex node, ConnectionId connection, std::string_view bytes);
   void TakeIn(Moment now, NodeIndex node, AgentLink& link, const v1::Report& report);
+  void FindGaps(NodeIndex node, ConnectionId connection, const v1::Hello& hello);
+  void LookAtGaps(Moment now, NodeIndex node, ConnectionId connection);
+  void LoseRanks(Moment now, NodeIndex node, const v1::AttemptId& id, const std::string& reason);
   void SayGoodbye(Moment now);
   void LeaveOnce(std::string why = {});
   void Note(std::string line) { effects_.push_back(Print{std::move(line)}); }
@@ -135,6 +138,13 @@ class Conductor {
   std::filesystem::path job_directory_;
   Engine engine_;
   AgentTable agents_;
+  // What should run on a node, for it is known to have started there, and what its agent did not name when it came.
+  struct Gaps {
+    ConnectionId connection = kNoConnection;
+    uint32_t heartbeats = 0;  // since
+    std::vector<v1::AttemptId> missing;
+  };
+  std::map<NodeIndex, Gaps> gaps_;
 
   std::vector<Input> waiting_;  // not stepped yet
   JournalBatch unwritten_;      // stepped, not durable yet

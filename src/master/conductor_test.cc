@@ -39,6 +39,11 @@ class Bench {
     message.mutable_hello()->set_greatest_epoch(greatest_epoch);
     Say(connection, message);
   }
+  void Heartbeat(ConnectionId connection) {
+    v1::ToMaster message;
+    message.mutable_heartbeat();
+    Say(connection, message);
+  }
   static v1::Report Started(uint32_t instance) {
     v1::Report report;
     report.mutable_attempt_started()->mutable_id()->set_instance(instance);
@@ -291,6 +296,118 @@ TEST(ConductorTest, AnAttemptThatWasGivenUpIsStoppedWhereItIsFoundAndNoOther) {
   const std::vector<v1::ToAgent> heard = bench.Heard(kSecond);
   ASSERT_EQ(CountOf(heard, v1::Command::kStopInstance), 1u);
   EXPECT_EQ(heard.back().command().stop_instance().id().attempt(), 7u);
+}
+
+// ---- an agent that does not name what should run on its node ----
+
+v1::Report Ended(uint32_t instance, const std::string& lost_reason = {}) {
+  v1::Report report;
+  report.mutable_attempt_ended()->mutable_id()->set_instance(instance);
+  report.mutable_attempt_ended()->set_lost_reason(lost_reason);
+  return report;
+}
+
+TEST(ConductorTest, AnAttemptThatHadStartedAndIsNotNamedIsJudgedLost) {
+  Bench bench;
+  bench.RunToStart();
+  bench.Report(kFirst, 2, Bench::Started(0));
+  bench.Settle();
+  bench.Hello(kSecond, "b");
+  bench.Settle();
+  EXPECT_EQ(CountOf(bench.Heard(kSecond), v1::Command::kStartInstance), 1u) << "what had not started is started";
+  bench.Heartbeat(kSecond);
+  EXPECT_FALSE(bench.conductor.WantsToWrite()) << "its end may be on the way";
+  bench.Heartbeat(kSecond);
+  bench.Settle();
+  const JobState& job = bench.conductor.engine().job();
+  EXPECT_EQ(job.phase, Phase::kCollecting);
+  ASSERT_EQ(job.failures.size(), 1u);
+  EXPECT_EQ(job.failures[0].instance, InstanceIndex{0});
+  EXPECT_NE(job.failures[0].lost_reason.find("finds no record of it"), std::string::npos);
+}
+
+TEST(ConductorTest, WhatIsNotNamedAndHasEndedIsNoLoss) {
+  Bench bench;
+  bench.RunToStart();
+  bench.Report(kFirst, 2, Bench::Started(0));
+  bench.Settle();
+  bench.Hello(kSecond);
+  bench.Heartbeat(kSecond);
+  v1::Report well;
+  well.mutable_rank_exited()->set_code(0);
+  bench.Report(kSecond, 3, well);
+  bench.Report(kSecond, 4, Ended(0));
+  bench.Heartbeat(kSecond);
+  bench.Settle();
+  EXPECT_EQ(bench.conductor.engine().job().phase, Phase::kRunning);
+  EXPECT_EQ(bench.conductor.engine().job().instances[0].status, InstanceStatus::kSucceeded);
+}
+
+TEST(ConductorTest, TheReasonOfALostAttemptCountsForRanksOfWhomNothingWasSaid) {
+  Bench bench;
+  bench.RunToStart();
+  bench.Report(kFirst, 2, Bench::Started(1));
+  bench.Report(kFirst, 3, Ended(1, "its claim is lost"));
+  bench.Settle();
+  ASSERT_EQ(bench.conductor.engine().job().failures.size(), 1u);
+  EXPECT_EQ(bench.conductor.engine().job().failures[0].lost_reason, "its claim is lost");
+  EXPECT_EQ(bench.conductor.engine().job().failures[0].rank, Rank{1});
+}
+
+TEST(ConductorTest, WhatIsStartedWhileAnAgentComesBackIsNoLoss) {
+  Bench bench;
+  bench.Begin();
+  bench.Settle();
+  bench.Hello(kFirst);
+  bench.Settle();
+  v1::Report reserved;
+  reserved.mutable_port_reserved()->set_reservation(1);
+  reserved.mutable_port_reserved()->set_port(23456);
+  bench.Report(kFirst, 1, reserved);
+  bench.conductor.BeginWrite();  // the decision to start is being written
+  bench.Hello(kSecond);          // by an agent that has been told nothing yet
+  bench.conductor.OnDurable(bench.now);
+  ASSERT_EQ(CountOf(bench.Heard(kSecond), v1::Command::kStartInstance), 2u);
+  bench.Report(kSecond, 2, Bench::Started(0));
+  for (int i = 0; i < 3; ++i) bench.Heartbeat(kSecond);
+  bench.Settle();
+  EXPECT_TRUE(bench.conductor.engine().job().instances[0].started);
+  EXPECT_EQ(bench.conductor.engine().job().phase, Phase::kRunning);
+}
+
+TEST(ConductorTest, AHelloThatAnotherHasOvertakenProvesNothing) {
+  Bench bench;
+  bench.RunToStart();
+  bench.Report(kFirst, 2, Bench::Started(0));
+  bench.Settle();
+  bench.Hello(kSecond);  // names nothing
+  v1::ToMaster message;
+  message.mutable_hello()->set_node_name("node");
+  message.mutable_hello()->set_agent_id("a");
+  message.mutable_hello()->add_live()->set_instance(0);
+  bench.Say(ConnectionId{3}, message);
+  for (int i = 0; i < 3; ++i) bench.Heartbeat(ConnectionId{3});
+  bench.Settle();
+  EXPECT_EQ(bench.conductor.engine().job().phase, Phase::kRunning);
+}
+
+TEST(ConductorTest, WhatAnAgentLacksIsSaidOnce) {
+  Bench bench;
+  bench.RunToStart();
+  v1::ToMaster message;
+  message.mutable_hello()->set_node_name("node");
+  message.mutable_hello()->set_agent_id("b");
+  message.mutable_hello()->set_trouble("it may have 64 files open\n");
+  bench.effects.clear();
+  bench.Say(kSecond, message);
+  bench.Say(ConnectionId{3}, message);
+  bench.Collect();
+  size_t said = 0;
+  for (const Effect& effect : bench.effects) {
+    const auto* print = std::get_if<Print>(&effect);
+    said += print != nullptr && print->line == "node 0: it may have 64 files open\\x0a";
+  }
+  EXPECT_EQ(said, 1u);
 }
 
 TEST(ConductorTest, ASilentNodeIsRecoveredOnceItsTimeIsOver) {
