@@ -57,6 +57,8 @@ Agent::Agent(boost::asio::io_context& io, AgentOptions options, AgentFile file)
                 MakeAttemptCallbacks()),
       core_dumps_(io, [this] { return attempts_.LiveRanks(); }),
       link_(io, options_.job_directory, MakeLinkCallbacks()),
+      owed_(io),
+      takeover_timer_(io),
       heartbeat_timer_(io),
       first_heartbeats_timer_(io),
       lease_timer_(io),
@@ -78,14 +80,15 @@ Attempts::Callbacks Agent::MakeAttemptCallbacks() {
           .on_rank_ended = [this](const AttemptLife& attempt, RankEnd& end) { OnRankEnded(attempt, end); },
           .report_rank_end = [this](const AttemptLife& attempt, const RankEnd& end) { ReportRankEnd(attempt, end); },
           .on_running = [this](const AttemptLife& attempt) { logs_.Add(attempt.claim(), false); },
-          .on_ended = [this](const AttemptLife& attempt) { OnEnded(attempt); }};
+          .on_ended = [this](const AttemptLife& attempt) { OnEnded(attempt); },
+          .on_nameless_ended = [this] { ExitWhenIdle(); }};
 }
 
 MasterLink::Callbacks Agent::MakeLinkCallbacks() {
   return {.on_open =
               [this](bool same_machine) {
                 conversation_.clock().SetShared(same_machine);
-                Perform(conversation_.OnOpen(attempts_.Live()));
+                Perform(conversation_.OnOpen(attempts_.Live(), Trouble()));
               },
           .on_message = [this](std::string_view message) { Perform(conversation_.OnMessage(message, WallNow())); },
           .on_close =
@@ -101,15 +104,30 @@ void Agent::Run() {
   LogInfo("agent of " + options_.node_name + ", process " + std::to_string(file_.process.pid));
   if (const Status opened = lease_.Open(MonotonicNow()); !opened) LogError(opened.error().message);
   LookAtLease();
-  attempts_.AdoptAll();
-  link_.Start();
+  patient_until_ = MonotonicNow() + kUnreadableMax;
+  TakeOver();
   Beat();
 }
 
-void Agent::SaveFile() {
-  const Status saved = WriteSmallFile(NodeDirectory(options_) + "/agent.json", FormatAgentFile(file_));
-  if (!saved) LogError(saved.error().message);
+// A master is told who lives here, and goes by it; so nobody is spoken to before that is known.
+void Agent::TakeOver() {
+  if (const Status adopted = attempts_.AdoptAll(MonotonicNow() < patient_until_); !adopted) {
+    if (std::exchange(told_takeover_trouble_, adopted.error().message) != adopted.error().message) {
+      LogError(adopted.error().message + "; trying again");
+    }
+    takeover_timer_.After(kFileRetry, [this] { TakeOver(); });
+    return;
+  }
+  if (const std::string trouble = Trouble(); !trouble.empty()) LogError(trouble);
+  link_.Start();
 }
+
+std::string Agent::Trouble() const {
+  const Status room = attempts_.HasDescriptors();
+  return room ? "" : room.error().message + "; until then some of it is only looked at now and then";
+}
+
+void Agent::SaveFile() { owed_.Write(NodeDirectory(options_) + "/agent.json", FormatAgentFile(file_)); }
 
 // ---- the conversation ----
 
@@ -298,7 +316,7 @@ void Agent::End(Ending ending, StopReason reason, bool at_once) {
 }
 
 void Agent::ExitWhenIdle() {
-  if (ending_ != Ending::kNone && attempts_.Live().empty()) Exit(0);
+  if (ending_ != Ending::kNone && attempts_.IsIdle()) Exit(0);
 }
 
 void Agent::Leave() {

@@ -16,6 +16,7 @@
 #include "agent/log_watch.h"
 #include "agent/master_link.h"
 #include "agent/oom_kills.h"
+#include "agent/owed_files.h"
 #include "agent/port_holder.h"
 #include "agent/timer.h"
 #include "core/ids.h"
@@ -57,6 +58,8 @@ class Agent {
   AgentIdentity MakeIdentity();
   Attempts::Callbacks MakeAttemptCallbacks();
   MasterLink::Callbacks MakeLinkCallbacks();
+  void TakeOver();
+  std::string Trouble() const;  // what keeps us from doing all that we should
   void SaveFile();
 
   // The conversation.
@@ -107,6 +110,10 @@ class Agent {
   Ending ending_ = Ending::kNone;
   bool is_exiting_ = false;
   int exit_code_ = 0;
+  OwedFiles owed_;
+  std::string told_takeover_trouble_;
+  Monotonic patient_until_;
+  Timer takeover_timer_;
   Timer heartbeat_timer_;
   Timer first_heartbeats_timer_;
   Timer lease_timer_;

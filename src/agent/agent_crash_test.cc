@@ -124,26 +124,6 @@ TEST_F(AgentTest, AShimThatDiedTogetherWithItsAgentIsFoundLost) {
   EXPECT_NE(Exit().lost_reason(), "") << "a third agent says the same";
 }
 
-TEST_F(AgentTest, AClaimWhoseShimWasNeverSeenIsNotStartedLater) {
-  Script("touch $JOB/ran; exec sleep $0");
-  Claim claim{.key = {0, 0},
-              .job_id = kJobId,
-              .instance_name = std::string(kJobId) + "-worker-0",
-              .boot_id = ReadBootId(),
-              .log_directory = Directory().path(),
-              .ranks = {{0, 0}}};
-  ASSERT_TRUE(MakeDirectories(Directory().path()));
-  ASSERT_TRUE(WriteSmallFile(Directory().File("claim.json"), FormatClaim(claim)));
-  StartBoth();
-  ASSERT_TRUE(Await(kAttemptEnded));
-  EXPECT_NE(Exit().lost_reason(), "");
-  EXPECT_TRUE(Directory().HasTombstone());
-  OrderStart();
-  OrderStart(1);
-  ASSERT_TRUE(Await(kAttemptStarted, 1));
-  EXPECT_FALSE(Has(kAttemptStarted, 0));
-}
-
 TEST_F(AgentTest, AfterARestartOfTheMachineNothingIsSwept) {
   Claim claim{.key = {0, 0},
               .job_id = kJobId,

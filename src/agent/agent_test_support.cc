@@ -60,12 +60,16 @@ void AgentTest::Script(const std::string& script) {
   for (const std::string& argument : {std::string("sh"), std::string("-c"), script, word}) job.add_command(argument);
 }
 
-void AgentTest::StartAgent(std::vector<std::string> more_arguments) {
+void AgentTest::StartAgent(std::vector<std::string> more_arguments, std::vector<std::string> prefix) {
   const char* const programs = std::getenv("AIMASTER_BIN");
   ASSERT_NE(programs, nullptr) << "AIMASTER_BIN has to name the folder of the programs";
   const std::string path = std::string(programs) + "/aimaster-agent";
   const std::string log = job_directory + "/agent.log";
-  std::vector<std::string> arguments = {path, "--job-dir", job_directory, "--node", "0", "--node-name", "node-0"};
+  std::vector<std::string> arguments = std::move(prefix);
+  for (const std::string& argument : {path, std::string("--job-dir"), job_directory, std::string("--node"),
+                                      std::string("0"), std::string("--node-name"), std::string("node-0")}) {
+    arguments.push_back(argument);
+  }
   arguments.insert(arguments.end(), more_arguments.begin(), more_arguments.end());
   std::vector<char*> pointers;
   for (std::string& argument : arguments) pointers.push_back(argument.data());
@@ -73,7 +77,7 @@ void AgentTest::StartAgent(std::vector<std::string> more_arguments) {
   posix_spawn_file_actions_t files;
   ::posix_spawn_file_actions_init(&files);
   ::posix_spawn_file_actions_addopen(&files, 2, log.c_str(), O_WRONLY | O_CREAT | O_APPEND, 0600);
-  ASSERT_EQ(::posix_spawn(&agent, path.c_str(), &files, nullptr, pointers.data(), environ), 0);
+  ASSERT_EQ(::posix_spawnp(&agent, arguments.front().c_str(), &files, nullptr, pointers.data(), environ), 0);
   ::posix_spawn_file_actions_destroy(&files);
 }
 

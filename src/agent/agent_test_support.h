@@ -24,7 +24,8 @@ class AgentTest : public testing::Test {
   // The job's command, in a shell.
   void Script(const std::string& script);
   void StartMaster(uint64_t epoch = 1) { master = std::make_unique<TestMaster>(job_directory, job, epoch); }
-  void StartAgent(std::vector<std::string> more_arguments = {});
+  // `prefix`: a program that executes the agent in its place, with its arguments.
+  void StartAgent(std::vector<std::string> more_arguments = {}, std::vector<std::string> prefix = {});
   void StartBoth() {
     StartMaster();
     StartAgent();

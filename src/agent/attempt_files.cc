@@ -3,10 +3,12 @@
 #include <fcntl.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <charconv>
 #include <filesystem>
 #include <nlohmann/json.hpp>
+#include <utility>
 
 #include "agent/error_file.h"
 #include "agent/limits.h"
@@ -89,13 +91,22 @@ std::optional<ProcessIdentity> ParseProcess(const json& object) {
 }
 
 template <typename Parser>
-auto Read(const std::string& path, Parser parser) -> decltype(parser(std::string_view())) {
-  const auto text = ReadSmallFile(path, kSmallFileMaxBytes);
-  if (!text) return std::nullopt;
-  return parser(*text);
+auto Read(const std::string& path, Parser parser)
+    -> Document<typename decltype(parser(std::string_view()))::value_type> {
+  const auto text = ReadWhole(path, kSmallFileMaxBytes);
+  if (!text) return std::unexpected(WhyUnread(text.error()));
+  auto parsed = parser(*text);
+  if (!parsed) return std::unexpected(Unread::kGarbage);
+  return std::move(*parsed);
 }
 
 }  // namespace
+
+Unread WhyUnread(int error) {
+  if (MeansAbsent(error)) return Unread::kAbsent;
+  // Too long, or no file at all: it will not become one by waiting.
+  return error == EFBIG || error == EISDIR || error == ELOOP ? Unread::kGarbage : Unread::kUnreadable;
+}
 
 std::string FormatClaim(const Claim& claim) {
   json ranks = json::array();
@@ -153,7 +164,8 @@ std::optional<Started> ParseStarted(std::string_view text) {
     // A rank whose program could not be executed may have no process; its exit file says the rest.
     if (!rank.Has("pid")) continue;
     const auto process = ParseProcess(entry);
-    started.ranks.push_back({rank.Int<uint32_t>("local"), process.value_or(ProcessIdentity{})});
+    started.ranks.push_back(
+        {{rank.Int<uint32_t>("rank"), rank.Int<uint32_t>("local")}, process.value_or(ProcessIdentity{})});
     if (!process || !rank.good()) return std::nullopt;
   }
   if (!shim || !members.good()) return std::nullopt;
@@ -242,15 +254,16 @@ std::string AttemptDirectory::RankFile(uint32_t local, std::string_view extensio
   return File("rank" + std::to_string(local) + std::string(extension));
 }
 
-std::optional<Claim> AttemptDirectory::ReadClaim() const { return Read(File("claim.json"), ParseClaim); }
-std::optional<AttemptKey> AttemptDirectory::ReadTombstone() const {
+Document<Claim> AttemptDirectory::ReadClaim() const { return Read(File("claim.json"), ParseClaim); }
+Document<AttemptKey> AttemptDirectory::ReadTombstone() const {
   return Read(File(AIMASTER_FILE_TOMBSTONE), ParseTombstone);
 }
-std::optional<Started> AttemptDirectory::ReadStarted() const { return Read(File(AIMASTER_FILE_STARTED), ParseStarted); }
+Document<Started> AttemptDirectory::ReadStarted() const { return Read(File(AIMASTER_FILE_STARTED), ParseStarted); }
 std::optional<RankExitFile> AttemptDirectory::ReadRankExit(uint32_t local) const {
-  return Read(RankFile(local, ".exit.json"), ParseRankExit);
+  auto exit = Read(RankFile(local, ".exit.json"), ParseRankExit);
+  return exit ? std::optional(std::move(*exit)) : std::nullopt;
 }
-std::optional<Ended> AttemptDirectory::ReadEnded() const { return Read(File(AIMASTER_FILE_ENDED), ParseEnded); }
+Document<Ended> AttemptDirectory::ReadEnded() const { return Read(File(AIMASTER_FILE_ENDED), ParseEnded); }
 std::vector<ProcessIdentity> AttemptDirectory::ReadDescendants() const {
   return ParseDescendants(ReadSmallFile(File(AIMASTER_FILE_DESCENDANTS), kSmallFileMaxBytes).value_or(""));
 }
@@ -262,17 +275,27 @@ Status AttemptDirectory::WriteTombstone(const AttemptKey& key) const {
   return WriteSmallFile(File(AIMASTER_FILE_TOMBSTONE), FormatTombstone(key));
 }
 
-std::optional<pid_t> AttemptDirectory::LockHolder() const {
+bool AttemptDirectory::HasBegun() const {
+  if (FileExists(File(AIMASTER_FILE_STARTED))) return true;
+  const auto names = ListDirectory(path_);
+  if (!names) return !MeansAbsent(names.error());
+  return std::ranges::any_of(*names, [](const std::string& name) {
+    return name.starts_with("rank") && name.find(".exit.") != std::string::npos;
+  });
+}
+
+ShimLock AttemptDirectory::Lock() const {
+  using enum ShimLock::State;
   const int fd = ::open(File(AIMASTER_FILE_LOCK).c_str(), O_RDWR | O_CLOEXEC);
-  if (fd < 0) return errno == ENOENT ? std::nullopt : std::optional<pid_t>(0);
+  if (fd < 0) return MeansAbsent(errno) ? ShimLock{} : ShimLock{kUnknown, 0, errno};
   struct flock lock{};
   lock.l_type = F_WRLCK;
   lock.l_whence = SEEK_SET;
-  const int result = ::fcntl(fd, F_GETLK, &lock);
+  const int error = ::fcntl(fd, F_GETLK, &lock) == 0 ? 0 : errno;
   ::close(fd);
-  if (result != 0) return 0;
-  if (lock.l_type == F_UNLCK) return std::nullopt;
-  return lock.l_pid;
+  if (error != 0) return {kUnknown, 0, error};
+  if (lock.l_type == F_UNLCK) return {};
+  return {kHeld, std::max<pid_t>(lock.l_pid, 0)};
 }
 
 }  // namespace aimaster::agent

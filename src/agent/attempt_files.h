@@ -6,9 +6,13 @@
 //   ended.json     no process of this attempt exists; with "lost" when an agent had to see to that
 //
 // Promise: keys are only ever added; a reader ignores what it doesn't know.
+//
+// A document that can't be had says why. That it was never written is a fact to build upon; that it is damaged, or
+// can't be looked at now, is none: whoever took the three for one would start a second life beside the first.
 #pragma once
 
 #include <cstdint>
+#include <expected>
 #include <map>
 #include <optional>
 #include <string>
@@ -21,12 +25,24 @@
 
 namespace aimaster::agent {
 
+enum class Unread {
+  kAbsent,
+  kGarbage,
+  kUnreadable,  // now; a moment later it may be read
+};
+Unread WhyUnread(int error);
+template <typename T>
+using Document = std::expected<T, Unread>;
+
 // Which life of which instance; the key of everything the agent holds.
 struct AttemptKey {
   uint32_t instance = 0;
   uint32_t attempt = 0;
   auto operator<=>(const AttemptKey&) const = default;
 };
+
+// In the tombstone of an attempt whose instance's number nobody knew.
+inline constexpr uint32_t kNoInstance = UINT32_MAX;
 
 struct ClaimedRank {
   uint32_t rank = 0;
@@ -52,7 +68,7 @@ std::string FormatTombstone(const AttemptKey& key);
 std::optional<AttemptKey> ParseTombstone(std::string_view text);
 
 struct StartedRank {
-  uint32_t local = 0;
+  ClaimedRank rank;
   ProcessIdentity process;
 };
 struct Started {
@@ -92,6 +108,18 @@ std::optional<Ended> ParseEnded(std::string_view text);
 // Lines "pid start_ticks"; what is no such line is left out.
 std::vector<ProcessIdentity> ParseDescendants(std::string_view text);
 
+// Who holds the shim's lock. It is the one proof of life: who holds it lives, whatever the documents say.
+struct ShimLock {
+  enum class State {
+    kFree,
+    kHeld,
+    kUnknown,  // it could not be asked for: only who is known to be gone counts as gone
+  };
+  State state = State::kFree;
+  pid_t holder = 0;  // 0: one that can't be seen from here
+  int error = 0;     // an errno, when it is unknown
+};
+
 // Where they lie.
 class AttemptDirectory {
  public:
@@ -102,19 +130,21 @@ class AttemptDirectory {
   std::string File(std::string_view name) const { return path_ + "/" + std::string(name); }
   std::string RankFile(uint32_t local, std::string_view extension) const;
 
-  std::optional<Claim> ReadClaim() const;
-  std::optional<AttemptKey> ReadTombstone() const;
-  std::optional<Started> ReadStarted() const;
+  Document<Claim> ReadClaim() const;
+  Document<AttemptKey> ReadTombstone() const;
+  Document<Started> ReadStarted() const;
   std::optional<RankExitFile> ReadRankExit(uint32_t local) const;
-  std::optional<Ended> ReadEnded() const;
+  Document<Ended> ReadEnded() const;
   std::vector<ProcessIdentity> ReadDescendants() const;
   bool HasTombstone() const;
   // Makes the directory where needed.
   Status WriteTombstone(const AttemptKey& key) const;
 
-  // Who holds the shim's lock: nobody (empty), or a pid; 0 for a holder that can't be seen from here, and when the
-  // lock could not be asked for: only who is known to be gone counts as gone.
-  std::optional<pid_t> LockHolder() const;
+  // Whether a shim ever got so far that a rank may have lived: it reserves the exit files before it starts anyone.
+  // True as well when that can't be found out.
+  bool HasBegun() const;
+
+  ShimLock Lock() const;
 
  private:
   std::string path_;

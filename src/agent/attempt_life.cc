@@ -15,7 +15,6 @@
 #include "agent/log.h"
 #include "agent/shim_process.h"
 #include "agent/small_file.h"
-#include "agent/sweep.h"
 #include "core/clocks.h"
 #include "detect/rule_table.h"
 #include "shim/launch_format.h"
@@ -59,11 +58,12 @@ AttemptLife::AttemptLife(AttemptOwner& owner, AttemptDirectory directory, Claim 
       started_timer_(owner.io()),
       exit_timer_(owner.io()),
       sweep_timer_(owner.io()),
-      answer_timer_(owner.io()) {
+      answer_timer_(owner.io()),
+      owed_(owner.io()) {
   for (const ClaimedRank& rank : claim_.ranks) ranks_.push_back(RankLife{.rank = rank});
 }
 
-// ---- start and adoption ----
+// ---- start ----
 
 void AttemptLife::Start(const std::string& launch) {
   if (const Status prepared = PrepareDirectory(launch); !prepared) {
@@ -80,7 +80,7 @@ void AttemptLife::Start(const std::string& launch) {
 
 // What is used up now may not be in a moment: processes of an earlier round are still dying, say.
 void AttemptLife::Spawn() {
-  if (directory_.HasTombstone()) {
+  if (was_stopped_ || directory_.HasTombstone()) {
     OnShimGone();
     return;
   }
@@ -109,74 +109,17 @@ Status AttemptLife::PrepareDirectory(const std::string& launch) {
   return WriteSmallFile(directory_.File(AIMASTER_FILE_LAUNCH), launch);
 }
 
-void AttemptLife::Adopt() {
-  if (const auto ended = directory_.ReadEnded()) {
-    if (ReadStarted()) NoteStarted();
-    EndWithShim(*ended);
-    return;
-  }
-  if (claim_.boot_id != owner_.boot_id()) {
-    // No process outlives its machine, and its pids mean others now.
-    lost_reason_ = "the node was restarted";
-    state_ = Next(state_, AttemptInput::kShimLost);
-    shim_ = {};
-    CollectExits();
-    Finish(AttemptInput::kSwept);
-    return;
-  }
-  const auto holder = directory_.LockHolder();
-  if (holder) {
-    AdoptHolder(*holder);
-  } else {
-    OnShimGone();
-  }
-}
-
-void AttemptLife::AdoptHolder(pid_t holder) {
-  const auto stat = holder > 0 ? ReadStat(holder) : std::nullopt;
-  const auto started = directory_.ReadStarted();
-  const ProcessIdentity shim{holder, stat ? stat->start_ticks : 0};
-  if (!stat || (started && started->shim != shim)) {
-    // Released in this very moment, or held by someone whom we can't see or don't know.
-    WaitForForeignLock();
-    return;
-  }
-  WatchShim(shim);
-  // The lock is the proof, and it has to be a proof of the process that we hold now.
-  if (shim_watch_ && directory_.LockHolder() != holder) {
-    shim_watch_.reset();
-    WaitForForeignLock();
-  }
-}
-
-void AttemptLife::WaitForForeignLock() {
-  started_timer_.After(kPollFast, [this] {
-    const auto holder = directory_.LockHolder();
-    if (!holder) {
-      OnShimGone();
-      return;
-    }
-    const auto stat = *holder > 0 ? ReadStat(*holder) : std::nullopt;
-    const auto started = directory_.ReadStarted();
-    if (stat && (!started || started->shim == ProcessIdentity{*holder, stat->start_ticks})) {
-      AdoptHolder(*holder);
-      return;
-    }
-    if (!std::exchange(told_foreign_lock_, true)) {
-      LogWarning(Name() + ": its lock is held by an unknown process " + std::to_string(*holder) + "; waiting");
-    }
-    started_timer_.After(kForeignLockPoll, [this] { WaitForForeignLock(); });
-  });
-}
-
 void AttemptLife::WatchShim(const ProcessIdentity& shim) {
   shim_ = shim;
+  shim_status_.reset();
   shim_watch_ = ProcessWatch::Open(owner_.io(), shim, [this] { OnShimGone(); });
-  if (!shim_watch_) {
-    // Gone already; or there is no descriptor left to hold it by, and then its lock leads back here.
+  if (!shim_watch_) {  // gone already
     started_timer_.After(kPollFast, [this] { OnShimGone(); });
     return;
   }
+  trouble_.clear();
+  unreadable_since_.reset();
+  if (stop_) TellShim();
   if (started_) return;
   started_delay_ = kPollFirst;
   poll_since_ = MonotonicNow();
@@ -201,10 +144,17 @@ void AttemptLife::NoteStarted() {
 
 // Takes the ranks' identities over; false when the file is not there yet.
 bool AttemptLife::ReadStarted() {
-  started_ = directory_.ReadStarted();
-  if (!started_) return false;
+  auto document = directory_.ReadStarted();
+  if (!document) {
+    const bool is_damaged = document.error() == Unread::kGarbage && shim_watch_;
+    if (!is_damaged || MonotonicNow() - poll_since_ < kUnreadableMax) return false;
+    LogWarning(Name() + ": started.json is damaged; the ends of its ranks are heard of by their files alone");
+    document = Started{.shim = shim_, .boot_id = owner_.boot_id(), .ranks = {}};
+  }
+  started_ = std::move(*document);
   for (const StartedRank& started : started_->ranks) {
-    const auto rank = std::ranges::find(ranks_, started.local, [](const RankLife& life) { return life.rank.local; });
+    const auto rank =
+        std::ranges::find(ranks_, started.rank.local, [](const RankLife& life) { return life.rank.local; });
     if (rank != ranks_.end()) rank->process = started.process;
   }
   for (size_t i = 0; i < ranks_.size(); ++i) {
@@ -273,6 +223,9 @@ bool AttemptLife::DrainExits() {
 }
 
 void AttemptLife::SetRankEnd(RankLife& rank, RankEnd end) {
+  if (!condemned_.empty() && end.exit && end.exit->stopped_by_us) {
+    end = {.rank = end.rank, .lost_reason = condemned_};
+  }
   rank.is_dead = true;
   rank.end = std::move(end);
   rank.watch.reset();
@@ -291,39 +244,39 @@ void AttemptLife::OnShimGone() {
   shim_watch_.reset();
   started_timer_.Cancel();
   answer_timer_.Cancel();
-  if (shim_.pid != 0) shim_status_ = owner_.WaitStatus(shim_.pid);
+  expects_answer_ = false;
+  if (shim_.pid != 0 && !shim_status_) shim_status_ = owner_.WaitStatus(shim_.pid);
+  if (GoByLock()) return;
   if (!started_ && ReadStarted()) NoteStarted();
-  if (const auto ended = directory_.ReadEnded()) {
+  const auto ended = directory_.ReadEnded();
+  if (ended) {
     EndWithShim(*ended);
+    return;
+  }
+  if (ended.error() == Unread::kUnreadable) {
+    LookAgain("ended.json can't be read");
     return;
   }
   // Before looking for the living, see to it that nobody is born: a shim that was spawned and has not come to its lock
   // yet will find the tombstone there; one that has it by now is seen here.
-  const bool was_stopped = directory_.HasTombstone();
-  if (const Status buried = directory_.WriteTombstone(claim_.key); !buried)
-    LogError(Name() + ": " + buried.error().message);
-  if (const auto holder = directory_.LockHolder()) {
-    AdoptHolder(*holder);
-    return;
-  }
+  was_stopped_ = was_stopped_ || (!has_buried_ && directory_.HasTombstone());
+  Bury();
+  if (GoByLock()) return;
   CollectExits();
   const bool nothing_started = NothingStarted();
-  never_ran_ = nothing_started && was_stopped;
+  never_ran_ = nothing_started && was_stopped_;
   if (!never_ran_) lost_reason_ = DescribeLoss(nothing_started);
   if (nothing_started) start_errno_ = WantOf(shim_status_);
   BeginSweep();
 }
 
-// The shim reserves its exit files before it starts anyone.
 bool AttemptLife::NothingStarted() const {
-  return !started_ && std::ranges::none_of(ranks_, [this](const RankLife& rank) {
-    const std::string exit_file = directory_.RankFile(rank.rank.local, ".exit");
-    return rank.end.has_value() || FileExists(exit_file + ".json") || FileExists(exit_file + ".json.tmp") ||
-           FileExists(exit_file + ".tmp");
-  });
+  return !started_ && !directory_.HasBegun() &&
+         std::ranges::none_of(ranks_, [](const RankLife& rank) { return rank.end.has_value(); });
 }
 
 std::string AttemptLife::DescribeLoss(bool nothing_started) const {
+  if (!condemned_.empty()) return condemned_;
   if (was_deaf_) return "its shim did not react to a stop at once and was killed";
   std::string reason = nothing_started ? "it could not be started, its shim " : "its shim ";
   reason += shim_status_ ? DescribeStatus(*shim_status_) : "is gone without a word";
@@ -338,9 +291,9 @@ std::string AttemptLife::DescribeLoss(bool nothing_started) const {
 }
 
 void AttemptLife::EndWithShim(const Ended& ended) {
-  lost_reason_ = ended.lost_reason;
+  lost_reason_ = ended.lost_reason.empty() ? condemned_ : ended.lost_reason;
   CollectExits();
-  never_ran_ = lost_reason_.empty() && NothingStarted();
+  never_ran_ = ended.lost_reason.empty() && NothingStarted();
   for (RankLife& rank : ranks_) {
     if (rank.end || never_ran_) continue;
     SetRankEnd(rank, RankEnd{.rank = rank.rank,
@@ -357,27 +310,39 @@ void AttemptLife::BeginSweep() {
   sweep_timer_.After(Duration::zero(), [this] { SweepPass(); });
 }
 
+SweepTarget AttemptLife::Remnants() const {
+  return {.job_id = claim_.job_id,
+          .instance_name = claim_.instance_name,
+          .attempt = claim_.key.attempt,
+          .shim = shim_.pid == 0 && started_ ? started_->shim : shim_,
+          .descendants = directory_.ReadDescendants(),
+          .own_pid = ::getpid(),
+          .own_children = owner_.LiveShims()};
+}
+
 void AttemptLife::SweepPass() {
-  const size_t found = SweepOnce({.job_id = claim_.job_id,
-                                  .instance_name = claim_.instance_name,
-                                  .attempt = claim_.key.attempt,
-                                  .shim = shim_.pid == 0 && started_ ? started_->shim : shim_,
-                                  .descendants = directory_.ReadDescendants(),
-                                  .own_pid = ::getpid(),
-                                  .own_children = owner_.LiveShims()});
+  const auto found = SweepOnce(Remnants());
+  if (!found) {  // who can't look has found nothing out
+    if (told_trouble_.empty()) {
+      told_trouble_ = std::strerror(found.error());
+      LogWarning(Name() + ": can't look for what it left behind: " + told_trouble_);
+    }
+    sweep_timer_.After(kSweepMax, [this] { SweepPass(); });
+    return;
+  }
   CollectExits();
   for (RankLife& rank : ranks_) {
     if (rank.end || never_ran_ || (rank.process.pid != 0 && IsAlive(rank.process))) continue;
     LoseRank(rank);
   }
-  empty_passes_ = found == 0 ? empty_passes_ + 1 : 0;
+  empty_passes_ = *found == 0 ? empty_passes_ + 1 : 0;
   if (empty_passes_ == kEmptyPassesWanted) {
     Finish(AttemptInput::kSwept);
     return;
   }
-  if (found > 0) LogInfo(Name() + ": killed " + std::to_string(found) + " processes that it left behind");
+  if (*found > 0) LogInfo(Name() + ": killed " + std::to_string(*found) + " processes that it left behind");
   sweep_timer_.After(sweep_delay_, [this] { SweepPass(); });
-  sweep_delay_ = found == 0 ? Duration(kSweepFirst) : std::min<Duration>(sweep_delay_ * 2, kSweepMax);
+  sweep_delay_ = *found == 0 ? Duration(kSweepFirst) : std::min<Duration>(sweep_delay_ * 2, kSweepMax);
 }
 
 void AttemptLife::Finish(AttemptInput input) {
@@ -388,9 +353,7 @@ void AttemptLife::Finish(AttemptInput input) {
     for (RankLife& rank : ranks_) {
       if (!rank.end && !never_ran_) LoseRank(rank);
     }
-    const std::string text = FormatEnded({lost_reason_}, WallNow().since_epoch.count());
-    const Status written = WriteSmallFile(directory_.File(AIMASTER_FILE_ENDED), text);
-    if (!written) LogError(Name() + ": " + written.error().message);
+    owed_.Write(directory_.File(AIMASTER_FILE_ENDED), FormatEnded({lost_reason_}, WallNow().since_epoch.count()));
   }
   LogInfo(Name() + ": ended" + (lost_reason_.empty() ? "" : ", lost: " + lost_reason_));
   ReportEnded();
@@ -401,15 +364,24 @@ void AttemptLife::Finish(AttemptInput input) {
 
 void AttemptLife::Stop(StopReason reason, bool at_once) {
   if (has_ended()) return;
-  if (const Status buried = directory_.WriteTombstone(claim_.key); !buried)
-    LogError(Name() + ": " + buried.error().message);
-  const int64_t orphaned_ms = std::chrono::ceil<std::chrono::milliseconds>(reason.orphaned).count();
+  was_stopped_ = true;
+  if (!stop_ || at_once || !stop_->at_once) stop_ = {reason, at_once};
+  Bury();
+  if (std::exchange(waits_for_start_, false)) {
+    OnShimGone();
+    return;
+  }
+  TellShim();
+}
+
+void AttemptLife::TellShim() {
+  const int64_t orphaned_ms = std::chrono::ceil<std::chrono::milliseconds>(stop_->reason.orphaned).count();
   if (orphaned_ms > 0 && shim_watch_) {
     shim_watch_->SignalWith(SIGTERM, static_cast<int>(std::min<int64_t>(orphaned_ms, std::numeric_limits<int>::max())));
   }
-  if (orphaned_ms == 0) Signal(at_once ? SIGQUIT : SIGTERM);
+  if (orphaned_ms == 0) Signal(stop_->at_once ? SIGQUIT : SIGTERM);
   Signal(SIGCONT);  // a shim that somebody stopped hears nothing
-  ExpectAnswer(at_once ? kShimDeafToStopAtOnce : kShimDeafToStop);
+  ExpectAnswer(stop_->at_once ? kShimDeafToStopAtOnce : kShimDeafToStop);
 }
 
 void AttemptLife::ExpectAnswer(Duration patience) {

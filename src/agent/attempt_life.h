@@ -14,8 +14,10 @@
 #include "agent/attempt_files.h"
 #include "agent/attempt_state.h"
 #include "agent/core_dump_watch.h"
+#include "agent/owed_files.h"
 #include "agent/process_watch.h"
 #include "agent/rank_report.h"
+#include "agent/sweep.h"
 #include "agent/timer.h"
 #include "aimaster/v1/agent.pb.h"
 
@@ -54,10 +56,20 @@ class AttemptLife {
   AttemptLife(const AttemptLife&) = delete;
   AttemptLife& operator=(const AttemptLife&) = delete;
 
-  // Exactly one of these, once. Start: the directory was never used; `launch` is the shim's launch file.
+  // Exactly one of these, once. Start: nothing of it was ever alive; `launch` is the shim's launch file.
   void Start(const std::string& launch);
-  // Adopt: the directory holds a claim of an earlier agent. What happened since is reported.
+  // Adopt: an earlier agent left it. What happened since is reported. Where nothing did, since that agent was gone
+  // before there was a shim, it waits to be told once more that it shall start: whether it still shall, only a master
+  // knows.
   void Adopt();
+  // As Adopt, of one that can't be led: ends it at once. A rank that we have to end for it is lost, with this reason.
+  void Condemn(std::string reason);
+  // It was stopped before its start came: ended as soon as it is said, and never to be started.
+  void EndUnstarted();
+
+  // Whether it waits for its start, and nothing has been born meanwhile after all. Then this life may be replaced by
+  // one that is started.
+  bool MayStart();
 
   // Leaves a tombstone and tells the shim. Repeats are harmless.
   void Stop(StopReason reason, bool at_once);
@@ -71,6 +83,8 @@ class AttemptLife {
   const Claim& claim() const { return claim_; }
   const AttemptDirectory& directory() const { return directory_; }
   bool has_ended() const { return state_ == AttemptState::kEnded; }
+  // Whether a file that the next agent will look for could not be written yet; it is tried again.
+  bool owes_file() const { return owed_.owes(); }
   pid_t shim_pid() const { return shim_watch_ ? shim_.pid : 0; }
   bool holds_master_port = false;
   void AppendLiveRanks(std::vector<LiveRank>& live) const;
@@ -88,8 +102,15 @@ class AttemptLife {
   void Spawn();
   void LoseStart(std::string reason, int error);
   void WatchShim(const ProcessIdentity& shim);
+  bool IsOurShim(const ProcessIdentity& holder) const;
   void AdoptHolder(pid_t holder);
-  void WaitForForeignLock();
+  // False when nobody holds the lock. Otherwise it is seen to: a shim is adopted, anything else waited for.
+  bool GoByLock();
+  void LookAgain(const std::string& trouble);
+  bool IsUnreadable() const;
+  void JudgeWithoutFiles();
+  bool IsUnborn();
+  void AwaitStart();
 
   void PollStarted();
   bool ReadStarted();
@@ -101,12 +122,15 @@ class AttemptLife {
   void SetRankEnd(RankLife& rank, RankEnd end);
   void LoseRank(RankLife& rank);
 
+  void TellShim();
   void ExpectAnswer(Duration patience);
   void LookForAnswer();
+  void Bury();
   void OnShimGone();
   std::string DescribeLoss(bool nothing_started) const;
   bool NothingStarted() const;
   void EndWithShim(const Ended& ended);
+  SweepTarget Remnants() const;
   void BeginSweep();
   void SweepPass();
   void Finish(AttemptInput input);
@@ -129,7 +153,17 @@ class AttemptLife {
   int start_errno_ = 0;  // with it: what the system said, when nothing was started for want of something
   Monotonic spawn_until_;
   bool never_ran_ = false;  // stopped before anything was started: there are no ranks to report
-  bool told_foreign_lock_ = false;
+  struct StopOrder {
+    StopReason reason;
+    bool at_once = false;
+  };
+  std::optional<StopOrder> stop_;
+  bool was_stopped_ = false;
+  bool has_buried_ = false;  // the tombstone is ours, and nobody's wish
+  bool waits_for_start_ = false;
+  std::string condemned_;  // why it was ended without having failed
+  std::string trouble_, told_trouble_;
+  std::optional<Monotonic> unreadable_since_;
   bool expects_answer_ = false;  // of the shim, to an order to stop
   bool was_deaf_ = false;        // and was killed for it
   int empty_passes_ = 0;
@@ -142,6 +176,7 @@ class AttemptLife {
   Timer exit_timer_;
   Timer sweep_timer_;
   Timer answer_timer_;
+  OwedFiles owed_;
 };
 
 }  // namespace aimaster::agent

@@ -1,13 +1,14 @@
 #include "agent/attempts.h"
 
-#include <dirent.h>
 #include <sys/wait.h>
 
 #include <algorithm>
 #include <charconv>
+#include <cstring>
 #include <optional>
 #include <utility>
 
+#include "agent/attempt_claim.h"
 #include "agent/descriptor_limit.h"
 #include "agent/frame_check.h"
 #include "agent/launch_file.h"
@@ -18,16 +19,16 @@
 namespace aimaster::agent {
 namespace {
 
-std::vector<std::string> ListDirectory(const std::string& path) {
-  std::vector<std::string> names;
-  DIR* const directory = ::opendir(path.c_str());
-  if (directory == nullptr) return names;
-  while (const dirent* entry = ::readdir(directory)) {
-    if (IsSafeName(entry->d_name)) names.emplace_back(entry->d_name);
+// A node's folder holds files besides the instances' folders.
+Result<std::vector<std::string>> ListFolder(const std::string& path) {
+  auto names = ListDirectory(path);
+  if (!names && !MeansAbsent(names.error())) {
+    return Fail(ErrorKind::kEnvironment,
+                "cannot look for who lives here: " + path + " can't be read: " + std::strerror(names.error()));
   }
-  ::closedir(directory);
-  std::ranges::sort(names);
-  return names;
+  if (!names) return std::vector<std::string>();
+  std::erase_if(*names, [](const std::string& name) { return !IsSafeName(name); });
+  return std::move(*names);
 }
 
 std::optional<uint32_t> ParseNumber(const std::string& text) {
@@ -58,10 +59,8 @@ void SetMarkers(const Claim& claim, std::map<std::string, std::string>& environm
 
 Launch MakeLaunch(const Claim& claim, const AttemptDirectory& directory, const std::string& lease,
                   const v1::StartInstance& start, const v1::JobConfig& job) {
-  Launch launch{.instance_name = claim.instance_name,
-                .attempt = claim.key.attempt,
+  Launch launch{.claim = claim,
                 .stop_grace_ms = job.stop_grace_ms(),
-                .log_directory = claim.log_directory,
                 .lease = lease,
                 .orphan_timeout_ms = job.orphan_timeout_ms(),
                 .working_directory = job.working_directory(),
@@ -77,13 +76,40 @@ Launch MakeLaunch(const Claim& claim, const AttemptDirectory& directory, const s
   return launch;
 }
 
+constexpr const char* kNobodyKnows = "its claim is lost or damaged, so that nobody can lead it any more";
+
 }  // namespace
 
-Attempts::Attempts(boost::asio::io_context& io, AttemptsOptions options, Callbacks callbacks)
-    : io_(io), options_(std::move(options)), callbacks_(std::move(callbacks)) {}
+class Attempts::NamelessOwner : public AttemptOwner {
+ public:
+  explicit NamelessOwner(Attempts& attempts) : attempts_(attempts) {}
+  boost::asio::io_context& io() override { return attempts_.io(); }
+  const std::string& boot_id() const override { return attempts_.boot_id(); }
+  const std::string& shim_path() const override { return attempts_.shim_path(); }
+  std::set<pid_t> LiveShims() const override { return attempts_.LiveShims(); }
+  Status HasDescriptors() const override { return attempts_.HasDescriptors(); }
+  std::optional<int> WaitStatus(pid_t pid) override { return attempts_.WaitStatus(pid); }
+  void OnRankEnded(const AttemptLife&, RankEnd&) override {}
+  void ReportRankEnd(const AttemptLife&, const RankEnd&) override {}
+  void Report(v1::Report) override {}
+  void OnRunning(const AttemptLife&) override {}
+  void OnEnded(const AttemptLife&) override { attempts_.OnNamelessEnded(); }
 
-AttemptDirectory Attempts::DirectoryOf(const std::string& instance_name, AttemptKey key) const {
-  return AttemptDirectory(options_.node_directory + "/" + instance_name + "/" + std::to_string(key.attempt));
+ private:
+  Attempts& attempts_;
+};
+
+Attempts::Attempts(boost::asio::io_context& io, AttemptsOptions options, Callbacks callbacks)
+    : io_(io),
+      options_(std::move(options)),
+      callbacks_(std::move(callbacks)),
+      nameless_owner_(std::make_unique<NamelessOwner>(*this)),
+      nameless_timer_(io) {}
+
+Attempts::~Attempts() = default;
+
+AttemptDirectory Attempts::DirectoryOf(const Place& place) const {
+  return AttemptDirectory(options_.node_directory + "/" + place.first + "/" + std::to_string(place.second));
 }
 
 AttemptLife& Attempts::Add(AttemptDirectory directory, Claim claim) {
@@ -96,34 +122,124 @@ AttemptLife& Attempts::Add(AttemptDirectory directory, Claim claim) {
 
 void Attempts::ForgetEndedBefore(AttemptKey key) {
   std::erase_if(attempts_, [key](const auto& entry) {
-    return entry.first.instance == key.instance && entry.first.attempt < key.attempt && entry.second->has_ended();
+    return entry.first.instance == key.instance && entry.first.attempt < key.attempt && entry.second->has_ended() &&
+           !entry.second->owes_file();
   });
 }
 
-void Attempts::Adopt(AttemptDirectory directory, Claim claim) {
+AttemptLife& Attempts::Adopt(AttemptDirectory directory, Claim claim) {
   LogInfo("found " + ToText(claim.key) + " in " + directory.path());
-  Add(std::move(directory), std::move(claim)).Adopt();
+  AttemptLife& life = Add(std::move(directory), std::move(claim));
+  life.Adopt();
+  return life;
 }
 
-void Attempts::AdoptAll() {
-  for (const std::string& instance : ListDirectory(options_.node_directory)) {
+// ---- what earlier agents left ----
+
+Status Attempts::AdoptAll(bool patient) {
+  const auto lodgings = FindLodgings();
+  if (!lodgings) return std::unexpected(lodgings.error());
+  for (const Lodging& lodging : *lodgings) {
+    if (lodging.claim || lodging.claim.error() != Unread::kUnreadable || !patient) continue;
+    return Fail(ErrorKind::kEnvironment, "cannot read who lives in " + DirectoryOf(lodging.place).path());
+  }
+  own_descriptors_ = CountDescriptors();
+  for (const Lodging& lodging : *lodgings) TakeOver(lodging);
+  return {};
+}
+
+Result<std::vector<Attempts::Lodging>> Attempts::FindLodgings() const {
+  std::vector<Lodging> lodgings;
+  const auto instances = ListFolder(options_.node_directory);
+  if (!instances) return std::unexpected(instances.error());
+  for (const std::string& instance : *instances) {
+    const auto names = ListFolder(options_.node_directory + "/" + instance);
+    if (!names) return std::unexpected(names.error());
     std::vector<uint32_t> numbers;
-    for (const std::string& name : ListDirectory(options_.node_directory + "/" + instance)) {
+    for (const std::string& name : *names) {
       if (const auto number = ParseNumber(name)) numbers.push_back(*number);
     }
     std::ranges::sort(numbers);
     for (const uint32_t number : numbers) {
-      const AttemptDirectory directory = DirectoryOf(instance, {0, number});
-      const bool is_last = number == numbers.back();
-      const auto claim = directory.ReadClaim();
-      if (claim && claim->instance_name == instance && claim->key.attempt == number) {
-        if (is_last || !directory.ReadEnded()) Adopt(directory, *claim);
-      } else if (const auto key = directory.ReadTombstone(); key && is_last) {
-        ReportNeverStarted(*key);
-      }
+      const Place place{instance, number};
+      lodgings.push_back({place, number == numbers.back(), FindClaim(DirectoryOf(place), instance, number)});
     }
   }
+  return lodgings;
 }
+
+void Attempts::TakeOver(const Lodging& lodging) {
+  const AttemptDirectory directory = DirectoryOf(lodging.place);
+  if (!lodging.claim) {
+    TakeOverDamaged(lodging);
+  } else if (lodging.is_last || !directory.ReadEnded() || directory.Lock().state != ShimLock::State::kFree) {
+    Adopt(directory, *lodging.claim);
+  }
+}
+
+// No document says who lives there. A tombstone says at least which instance it was.
+void Attempts::TakeOverDamaged(const Lodging& lodging) {
+  const AttemptDirectory directory = DirectoryOf(lodging.place);
+  const auto& [instance, number] = lodging.place;
+  const auto key = directory.ReadTombstone();
+  const bool is_known = key && key->attempt == number && key->instance != kNoInstance;
+  if (!HasLived(directory)) {
+    if (is_known && lodging.is_last) ReportNeverStarted(*key);
+    return;
+  }
+  const bool is_over = directory.ReadEnded() && directory.Lock().state == ShimLock::State::kFree;
+  if (is_over && !lodging.is_last) return;
+  if (is_known) {
+    Add(directory, MakeUpClaim(directory, *key, instance, options_.boot_id)).Condemn(kNobodyKnows);
+  } else if (!is_over) {  // one that is over is told of when it is asked for
+    auto& life = nameless_[lodging.place] = std::make_unique<AttemptLife>(
+        *nameless_owner_, directory, MakeUpClaim(directory, {kNoInstance, number}, instance, options_.boot_id));
+    life->Condemn(kNobodyKnows);
+  }
+}
+
+bool Attempts::HasLived(const AttemptDirectory& directory) const {
+  return directory.Lock().state != ShimLock::State::kFree || directory.HasBegun() ||
+         FileExists(directory.File(AIMASTER_FILE_ENDED));
+}
+
+// From inside a call of its own: it can't be destroyed here.
+void Attempts::OnNamelessEnded() {
+  nameless_timer_.After(Duration::zero(), [this] {
+    std::erase_if(nameless_, [](const auto& entry) { return entry.second->has_ended() && !entry.second->owes_file(); });
+    if (std::ranges::any_of(nameless_, [](const auto& entry) { return entry.second->has_ended(); })) {
+      nameless_timer_.After(kFileRetry, [this] { OnNamelessEnded(); });
+    }
+    for (const auto& [key, order] : std::exchange(waiting_, {})) Start(order.start, order.job, order.epoch);
+    callbacks_.on_nameless_ended();
+  });
+}
+
+bool Attempts::IsInTheWay(const Place& place) const {
+  return std::ranges::any_of(nameless_, [&place](const auto& entry) {
+    return entry.first.first == place.first && entry.first != place && !entry.second->has_ended();
+  });
+}
+
+AttemptLife* Attempts::LookUp(Claim claim) {
+  const Place place{claim.instance_name, claim.key.attempt};
+  const AttemptDirectory directory = DirectoryOf(place);
+  const bool is_nameless = nameless_.erase(place) != 0;
+  if (auto found = FindClaim(directory, place.first, place.second); found && found->key == claim.key) {
+    return &Adopt(directory, std::move(*found));
+  }
+  if (!is_nameless && !HasLived(directory)) return nullptr;
+  const Claim made_up = MakeUpClaim(directory, claim.key, claim.instance_name, options_.boot_id);
+  const bool may_lead = !is_nameless && !claim.ranks.empty() && directory.Lock().state != ShimLock::State::kFree;
+  if (may_lead) return &Adopt(directory, std::move(claim));  // the order says it all
+  claim.boot_id = made_up.boot_id;
+  if (claim.ranks.empty()) claim = made_up;
+  AttemptLife& life = Add(directory, std::move(claim));
+  life.Condemn(kNobodyKnows);
+  return &life;
+}
+
+// ---- orders ----
 
 void Attempts::ReportNeverStarted(AttemptKey key) {
   v1::Report report;
@@ -133,45 +249,68 @@ void Attempts::ReportNeverStarted(AttemptKey key) {
 
 void Attempts::Start(const v1::StartInstance& start, const v1::JobConfig& job, uint64_t epoch) {
   const AttemptKey key = ToKey(start.id());
-  if (const auto found = attempts_.find(key); found != attempts_.end()) {
-    found->second->ReportAll();
+  const Place place{start.instance_name(), key.attempt};
+  Claim claim = MakeClaim(start, job, epoch);
+  AttemptLife* life = nullptr;
+  if (const auto found = attempts_.find(key); found != attempts_.end()) life = found->second.get();
+  if (life == nullptr) {
+    for (const auto& [other, lives] : attempts_) {
+      // The successor of a living attempt would make two of every rank; a predecessor comes too late.
+      if (other.instance != key.instance || (other.attempt < key.attempt && lives->has_ended())) continue;
+      LogError("did not start " + ToText(key) + ": " + ToText(other) +
+               (lives->has_ended() ? " came after it" : " lives"));
+      return;
+    }
+    if (IsInTheWay(place)) {
+      LogWarning(ToText(key) + " waits for the end of an earlier attempt of " + place.first);
+      waiting_[key] = {start, job, epoch};
+      return;
+    }
+    life = LookUp(claim);
+  }
+  if (life != nullptr && !life->MayStart()) {
+    life->ReportAll();
     return;
   }
-  for (const auto& [other, life] : attempts_) {
-    // The successor of a living attempt would make two of every rank; a predecessor comes too late.
-    if (other.instance != key.instance || (other.attempt < key.attempt && life->has_ended())) continue;
-    LogError("did not start " + ToText(key) + ": " + ToText(other) + (life->has_ended() ? " came after it" : " lives"));
-    return;
-  }
-  const AttemptDirectory directory = DirectoryOf(start.instance_name(), key);
-  if (auto claim = directory.ReadClaim()) {
-    Adopt(directory, std::move(*claim));
-    return;
-  }
-  if (directory.HasTombstone()) {
+  if (life == nullptr && DirectoryOf(place).HasTombstone()) {
     LogInfo("did not start " + ToText(key) + ": it was stopped before");
     ReportNeverStarted(key);
     return;
   }
+  attempts_.erase(key);
+  Launch(start, job, std::move(claim));
+}
+
+Claim Attempts::MakeClaim(const v1::StartInstance& start, const v1::JobConfig& job, uint64_t epoch) const {
+  const AttemptKey key = ToKey(start.id());
   Claim claim{.key = key,
               .job_id = job.job_id(),
               .instance_name = start.instance_name(),
               .round = start.round(),
               .epoch = epoch,
               .boot_id = options_.boot_id,
-              .log_directory = directory.path(),
+              .log_directory = DirectoryOf({start.instance_name(), key.attempt}).path(),
               .ranks = {}};
   const std::string& log_root = job.log_directory().empty() ? options_.log_root : job.log_directory();
   if (!log_root.empty()) {
     claim.log_directory = log_root + "/" + start.instance_name() + "/" + std::to_string(key.attempt);
   }
   for (const v1::RankLaunch& rank : start.ranks()) claim.ranks.push_back({rank.rank(), rank.local()});
+  return claim;
+}
+
+void Attempts::Launch(const v1::StartInstance& start, const v1::JobConfig& job, Claim claim) {
+  const AttemptDirectory directory = DirectoryOf({claim.instance_name, claim.key.attempt});
   const std::string launch = FormatLaunch(MakeLaunch(claim, directory, options_.lease, start, job));
-  if (Live().empty()) own_descriptors_ = CountDescriptors();
-  LogInfo("starting " + ToText(key) + " (" + start.instance_name() + "), round " + std::to_string(start.round()));
+  if (IsIdle()) own_descriptors_ = CountDescriptors();
+  LogInfo("starting " + ToText(claim.key) + " (" + start.instance_name() + "), round " + std::to_string(start.round()));
   AttemptLife& life = Add(directory, std::move(claim));
   life.holds_master_port = start.holds_master_port();
   life.Start(launch);
+}
+
+bool Attempts::IsIdle() const {
+  return Live().empty() && std::ranges::all_of(nameless_, [](const auto& entry) { return entry.second->has_ended(); });
 }
 
 // Another attempt of the same instance knows its name, should the order not.
@@ -185,31 +324,27 @@ std::string Attempts::NameOf(const v1::StopInstance& stop) const {
 void Attempts::Stop(const v1::StopInstance& stop) {
   const AttemptKey key = ToKey(stop.id());
   LogInfo("stopping " + ToText(key) + (stop.at_once() ? " at once" : ""));
-  if (const auto found = attempts_.find(key); found != attempts_.end()) {
-    found->second->Stop({}, stop.at_once());
-    if (found->second->has_ended()) found->second->ReportAll();
-    return;
-  }
+  waiting_.erase(key);
+  AttemptLife* life = nullptr;
   const std::string name = NameOf(stop);
-  if (name.empty()) {
+  if (const auto found = attempts_.find(key); found != attempts_.end()) {
+    life = found->second.get();
+  } else if (!name.empty()) {
+    life = LookUp({.key = key, .instance_name = name});
+  } else {
     LogError("cannot stop " + ToText(key) + ": nobody has said what its instance is called");
     return;
   }
-  const AttemptDirectory directory = DirectoryOf(name, key);
-  if (auto claim = directory.ReadClaim()) {
-    Adopt(directory, std::move(*claim));
-    attempts_[key]->Stop({}, stop.at_once());
+  if (life == nullptr) {
+    Add(DirectoryOf({name, key.attempt}), {.key = key, .instance_name = name}).EndUnstarted();
     return;
   }
-  if (const Status buried = directory.WriteTombstone(key); !buried) {
-    // Without it a start that is still on its way would not be stopped; the master asks again.
-    LogError("cannot stop " + ToText(key) + ": " + buried.error().message);
-    return;
-  }
-  ReportNeverStarted(key);
+  life->Stop({}, stop.at_once());
+  if (life->has_ended()) life->ReportAll();
 }
 
 void Attempts::StopAll(StopReason reason, bool at_once) {
+  waiting_.clear();
   for (const auto& [key, life] : attempts_) life->Stop(reason, at_once);
 }
 
@@ -240,6 +375,9 @@ std::optional<int> Attempts::WaitStatus(pid_t pid) {
 std::set<pid_t> Attempts::LiveShims() const {
   std::set<pid_t> shims;
   for (const auto& [key, life] : attempts_) {
+    if (life->shim_pid() != 0) shims.insert(life->shim_pid());
+  }
+  for (const auto& [place, life] : nameless_) {
     if (life->shim_pid() != 0) shims.insert(life->shim_pid());
   }
   return shims;

@@ -7,9 +7,11 @@
 #include <map>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "agent/attempt_life.h"
+#include "agent/timer.h"
 #include "aimaster/v1/agent.pb.h"
 
 namespace aimaster::agent {
@@ -30,13 +32,17 @@ class Attempts : public AttemptOwner {
     std::function<void(const AttemptLife&, const RankEnd&)> report_rank_end;
     std::function<void(const AttemptLife&)> on_running;
     std::function<void(const AttemptLife&)> on_ended;
+    std::function<void()> on_nameless_ended;
   };
 
   Attempts(boost::asio::io_context& io, AttemptsOptions options, Callbacks callbacks);
+  ~Attempts() override;
 
   // Takes over what earlier agents of this node left: everything that has not ended, and the last attempt of each
-  // instance in any case, so that its end is told.
-  void AdoptAll();
+  // instance in any case, so that its end is told. With an error nothing is known of who lives here, and it has to be
+  // called again before a master is spoken to. What can't be read is an error for the patient; for others it counts as
+  // damaged, and what lives behind it is ended.
+  Status AdoptAll(bool patient);
 
   void Start(const v1::StartInstance& start, const v1::JobConfig& job, uint64_t epoch);
   void Stop(const v1::StopInstance& stop);
@@ -47,14 +53,31 @@ class Attempts : public AttemptOwner {
   void ReapChildren();
 
   std::vector<AttemptKey> Live() const;
+  // Nothing lives here any more, also nothing that has no name.
+  bool IsIdle() const;
   std::vector<LiveRank> LiveRanks() const;
+  Status HasDescriptors() const override;
 
  private:
+  // Which life of which instance, where only the instance's name is known and not its number.
+  using Place = std::pair<std::string, uint32_t>;
+  struct Lodging {
+    Place place;
+    bool is_last = false;  // of its instance
+    Document<Claim> claim;
+  };
+  struct Order {
+    v1::StartInstance start;
+    v1::JobConfig job;
+    uint64_t epoch = 0;
+  };
+  // Sees a nameless attempt out. Nobody can be told of it: what is told has to name the instance.
+  class NamelessOwner;
+
   boost::asio::io_context& io() override { return io_; }
   const std::string& boot_id() const override { return options_.boot_id; }
   const std::string& shim_path() const override { return options_.shim_path; }
   std::set<pid_t> LiveShims() const override;
-  Status HasDescriptors() const override;
   std::optional<int> WaitStatus(pid_t pid) override;
   void OnRankEnded(const AttemptLife& attempt, RankEnd& end) override { callbacks_.on_rank_ended(attempt, end); }
   void ReportRankEnd(const AttemptLife& attempt, const RankEnd& end) override {
@@ -64,9 +87,21 @@ class Attempts : public AttemptOwner {
   void OnRunning(const AttemptLife& attempt) override { callbacks_.on_running(attempt); }
   void OnEnded(const AttemptLife& attempt) override { callbacks_.on_ended(attempt); }
 
-  AttemptDirectory DirectoryOf(const std::string& instance_name, AttemptKey key) const;
+  AttemptDirectory DirectoryOf(const Place& place) const;
+  Result<std::vector<Lodging>> FindLodgings() const;
+  void TakeOver(const Lodging& lodging);
+  void TakeOverDamaged(const Lodging& lodging);
+
   AttemptLife& Add(AttemptDirectory directory, Claim claim);
-  void Adopt(AttemptDirectory directory, Claim claim);
+  AttemptLife& Adopt(AttemptDirectory directory, Claim claim);
+  // Who lives, or lived, where an order points to and was not known; null when nobody ever did. `claim`: what the order
+  // itself says, for when nothing else can be read.
+  AttemptLife* LookUp(Claim claim);
+  bool HasLived(const AttemptDirectory& directory) const;
+  Claim MakeClaim(const v1::StartInstance& start, const v1::JobConfig& job, uint64_t epoch) const;
+  void Launch(const v1::StartInstance& start, const v1::JobConfig& job, Claim claim);
+  bool IsInTheWay(const Place& place) const;
+  void OnNamelessEnded();
   // Of an attempt that was stopped before its start came.
   void ReportNeverStarted(AttemptKey key);
   std::string NameOf(const v1::StopInstance& stop) const;
@@ -76,6 +111,12 @@ class Attempts : public AttemptOwner {
   AttemptsOptions options_;
   Callbacks callbacks_;
   std::map<AttemptKey, std::unique_ptr<AttemptLife>> attempts_;
+  // Left by an earlier agent, with documents that don't say which instance of the job it is. They are ended; until then
+  // no successor starts.
+  std::unique_ptr<AttemptOwner> nameless_owner_;
+  std::map<Place, std::unique_ptr<AttemptLife>> nameless_;
+  std::map<AttemptKey, Order> waiting_;  // starts, for the end of a nameless one
+  Timer nameless_timer_;
   size_t own_descriptors_ = 0;     // open while nothing runs here
   std::map<pid_t, int> statuses_;  // of shims that waitpid has told us of and nobody has asked for
 };

@@ -49,7 +49,7 @@ bool SaysTheSame(const v1::Report& a, const v1::Report& b) {
 Conversation::Conversation(AgentIdentity identity, uint64_t greatest_epoch)
     : identity_(std::move(identity)), greatest_epoch_(greatest_epoch) {}
 
-Steps Conversation::OnOpen(const std::vector<AttemptKey>& live) {
+Steps Conversation::OnOpen(const std::vector<AttemptKey>& live, const std::string& trouble) {
   state_ = State::kGreeting;
   v1::ToMaster message;
   v1::Hello& hello = *message.mutable_hello();
@@ -63,6 +63,7 @@ Steps Conversation::OnOpen(const std::vector<AttemptKey>& live) {
   hello.set_pid(identity_.pid);
   hello.set_address(identity_.address);
   hello.set_first_unacknowledged(queue_.first_unacknowledged());
+  hello.set_trouble(trouble);
   for (const AttemptKey& key : live) {
     v1::AttemptId& id = *hello.add_live();
     id.set_instance(key.instance);

@@ -70,8 +70,8 @@ class Conversation {
  public:
   Conversation(AgentIdentity identity, uint64_t greatest_epoch);
 
-  // A connection is open; `live` are the attempts that are claimed and not ended.
-  Steps OnOpen(const std::vector<AttemptKey>& live);
+  // A connection is open; `live` are the attempts that are claimed and not ended; `trouble` is for people.
+  Steps OnOpen(const std::vector<AttemptKey>& live, const std::string& trouble = {});
   Steps OnMessage(std::string_view bytes, Wall now);
   void OnClose() { state_ = State::kClosed; }
 

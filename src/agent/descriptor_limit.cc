@@ -4,6 +4,8 @@
 #include <fcntl.h>
 #include <sys/resource.h>
 
+#include "agent/limits.h"
+
 namespace aimaster::agent {
 namespace {
 
@@ -33,6 +35,11 @@ size_t CountDescriptors() {
   while (const dirent* entry = ::readdir(directory)) count += entry->d_name[0] != '.';
   ::closedir(directory);
   return count - 1;  // less the one that listed them
+}
+
+bool IsAmongTheLast(int fd) {
+  const size_t limit = DescriptorLimit();
+  return limit != 0 && static_cast<size_t>(fd) + kDescriptorsSpare >= limit;
 }
 
 OriginalDescriptorLimit::OriginalDescriptorLimit() {

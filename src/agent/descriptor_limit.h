@@ -16,6 +16,11 @@ void RaiseDescriptorLimit();
 size_t DescriptorLimit();
 size_t CountDescriptors();
 
+// Whether this is one of the last that we may have. The lowest free number is always given first, so a high one says
+// that those below are taken. Whoever would keep such a one for long gives it back instead, and looks now and then:
+// the last few are for what is opened for a moment, a connection or a file.
+bool IsAmongTheLast(int fd);
+
 // While one exists, a process that is started gets the original limit. Its file actions have to begin with
 // FreeDescriptor: with the low numbers all taken it could open nothing under that limit.
 class OriginalDescriptorLimit {

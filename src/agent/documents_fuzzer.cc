@@ -8,6 +8,8 @@
 #include "agent/core_dump_watch.h"
 #include "agent/error_file.h"
 #include "agent/frame_check.h"
+#include "agent/launch_file.h"
+#include "agent/limits.h"
 #include "agent/oom_kills.h"
 #include "agent/port_holder.h"
 #include "agent/sweep.h"
@@ -29,6 +31,9 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   }
   if (const auto claim = ParseClaim(text)) {
     if (ParseClaim(FormatClaim(*claim)) != claim) std::abort();
+  }
+  if (const auto claim = ParseLaunchClaim(text)) {
+    if (claim->ranks.size() > kRanksPerInstanceMax) std::abort();
   }
   ParseTombstone(text);
   ParseStarted(text);

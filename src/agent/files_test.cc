@@ -3,13 +3,19 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include <boost/asio/io_context.hpp>
+#include <cerrno>
+#include <filesystem>
+
 #include "agent/agent_file.h"
+#include "agent/attempt_claim.h"
 #include "agent/attempt_files.h"
 #include "agent/error_file.h"
 #include "agent/launch_file.h"
 #include "agent/lease_keeper.h"
 #include "agent/limits.h"
 #include "agent/oom_kills.h"
+#include "agent/owed_files.h"
 #include "agent/small_file.h"
 #include "core/failure.h"
 
@@ -31,6 +37,84 @@ TEST(ClaimTest, ReadsWhatItWrote) {
 TEST(ClaimTest, AHalfWrittenOneIsNone) {
   const std::string text = FormatClaim({.ranks = {{0, 0}}});
   for (size_t length = 0; length + 2 < text.size(); ++length) EXPECT_FALSE(ParseClaim(text.substr(0, length)));
+}
+
+class DirectoryTest : public testing::Test {
+ protected:
+  DirectoryTest() {
+    char name[] = "/tmp/files_test.XXXXXX";
+    directory = AttemptDirectory(::mkdtemp(name));
+  }
+  ~DirectoryTest() override { std::filesystem::remove_all(directory.path()); }
+  void Write(const std::string& name, const std::string& text) {
+    ASSERT_TRUE(WriteSmallFile(directory.File(name), text));
+  }
+  AttemptDirectory directory;
+  const Claim claim{.key = {3, 2},
+                    .job_id = "dlc0000000000000",
+                    .instance_name = "dlc0000000000000-worker-3",
+                    .round = 2,
+                    .epoch = 7,
+                    .boot_id = "b",
+                    .log_directory = "/logs",
+                    .ranks = {{6, 0}}};
+};
+
+TEST_F(DirectoryTest, ADocumentSaysWhyItCanNotBeHad) {
+  EXPECT_EQ(directory.ReadClaim().error(), Unread::kAbsent);
+  Write("claim.json", "{");
+  EXPECT_EQ(directory.ReadClaim().error(), Unread::kGarbage);
+  ASSERT_TRUE(MakeDirectories(directory.File("ended.json")));
+  EXPECT_EQ(directory.ReadEnded().error(), Unread::kGarbage);
+  EXPECT_EQ(WhyUnread(EMFILE), Unread::kUnreadable);
+  EXPECT_EQ(WhyUnread(EIO), Unread::kUnreadable);
+}
+
+TEST_F(DirectoryTest, TheLaunchFileStandsInForTheClaim) {
+  const auto find = [&] { return FindClaim(directory, claim.instance_name, 2); };
+  EXPECT_EQ(find().error(), Unread::kAbsent);
+  Write("launch", FormatLaunch({.claim = claim, .command = {"x"}, .ranks = {{.rank = 6}}}));
+  EXPECT_EQ(find(), claim);
+  Write("claim.json", "not a claim");
+  EXPECT_EQ(find(), claim);
+  Write("launch", "not a launch file");
+  EXPECT_EQ(find().error(), Unread::kGarbage);
+  Write("claim.json", FormatClaim(claim));
+  EXPECT_EQ(find(), claim);
+  EXPECT_EQ(FindClaim(directory, claim.instance_name, 3).error(), Unread::kGarbage) << "it is of another place";
+}
+
+TEST_F(DirectoryTest, TheShimKnowsTheRanksWhenNobodyElseDoes) {
+  Write("started.json", R"({"shim":{"pid":10,"start_ticks":5},"boot_id":"then","session":10,
+      "ranks":[{"rank":6,"local":0,"pid":11,"start_ticks":6}]})");
+  const Claim made_up = MakeUpClaim(directory, {3, 2}, claim.instance_name, "now");
+  EXPECT_EQ(made_up.job_id, claim.job_id);
+  EXPECT_EQ(made_up.boot_id, "then");
+  EXPECT_EQ(made_up.ranks, claim.ranks);
+}
+
+TEST_F(DirectoryTest, AShimHasBegunOnceItReservesExitFiles) {
+  EXPECT_FALSE(directory.HasBegun());
+  for (const char* name : {"claim.json", "launch", "lock", "shim.log", "ended.tmp", "rank0.out"}) Write(name, "");
+  EXPECT_FALSE(directory.HasBegun());
+  Write("rank7.exit.tmp", "");
+  EXPECT_TRUE(directory.HasBegun());
+}
+
+TEST_F(DirectoryTest, WhatCanNotBeWrittenIsTriedAgainUntilItIs) {
+  boost::asio::io_context io;
+  OwedFiles owed(io);
+  const std::string in_the_way = directory.File("one.tmp");  // a directory where the file is to be written first
+  ASSERT_TRUE(MakeDirectories(in_the_way));
+  owed.Write(directory.File("one"), "1");
+  owed.Write(directory.File("deep/two"), "2");
+  owed.Write(directory.File("one"), "3");
+  io.run_for(kFileRetry * 3 / 2);
+  EXPECT_TRUE(owed.owes());
+  std::filesystem::remove(in_the_way);
+  for (io.restart(); owed.owes();) ASSERT_EQ(io.run_one_for(10s), 1u);
+  EXPECT_EQ(ReadSmallFile(directory.File("one"), 10), "3");
+  EXPECT_EQ(ReadSmallFile(directory.File("deep/two"), 10), "2");
 }
 
 TEST(TombstoneTest, ReadsWhatItWrote) { EXPECT_EQ(ParseTombstone(FormatTombstone({4, 5})), (AttemptKey{4, 5})); }
@@ -168,18 +252,40 @@ TEST(LeaseKeeperTest, WhatCanNotBeWrittenIsSaidAndTriedAgain) {
 }
 
 TEST(LaunchFileTest, IsARowOfStrings) {
-  const std::string bytes = FormatLaunch({.instance_name = "w-0",
-                                          .attempt = 2,
+  const std::string bytes = FormatLaunch({.claim = {.key = {3, 2},
+                                                    .job_id = "dlc0",
+                                                    .instance_name = "w-0",
+                                                    .round = 1,
+                                                    .epoch = 6,
+                                                    .boot_id = "b",
+                                                    .log_directory = "/l"},
                                           .stop_grace_ms = 500,
-                                          .log_directory = "/l",
                                           .working_directory = "/w",
                                           .command = {"echo", ""},
                                           .ranks = {{.rank = 4, .local = 1, .environment = {{"A", "b=c"}}}}});
   std::string readable = bytes;
   for (char& c : readable) c = c == '\0' ? '|' : c;
   EXPECT_EQ(readable,
-            "aimaster-launch 1|instance=w-0|attempt=2|stop_grace_ms=500|log_dir=/l|ranks=1|"
+            "aimaster-launch 1|instance=w-0|instance_index=3|attempt=2|job=dlc0|round=1|epoch=6|boot_id=b|"
+            "stop_grace_ms=500|log_dir=/l|ranks=1|"
             "rank=4|local=1|cwd=/w|argc=2|echo||envc=1|A=b=c|end|");
+}
+
+TEST(LaunchFileTest, SaysWhoTheAttemptIsShouldTheClaimBeLost) {
+  Launch launch{.claim = {.key = {3, 2},
+                          .job_id = "dlc0",
+                          .instance_name = "w-0",
+                          .round = 1,
+                          .epoch = 6,
+                          .boot_id = "b",
+                          .log_directory = "/l",
+                          .ranks = {{4, 1}, {5, 0}}},
+                .working_directory = "/w",
+                .command = {"rank=9", ""},
+                .ranks = {{.rank = 4, .local = 1, .environment = {{"A", "b=c"}}}, {.rank = 5}}};
+  const std::string bytes = FormatLaunch(launch);
+  EXPECT_EQ(ParseLaunchClaim(bytes), launch.claim);
+  for (size_t length = 0; length < bytes.size(); ++length) EXPECT_FALSE(ParseLaunchClaim(bytes.substr(0, length)));
 }
 
 TEST(ErrorFileTest, ReadsBothShapes) {

@@ -1,10 +1,15 @@
-// Writes what the shim reads (shim/launch_format.h).
+// Writes what the shim reads (shim/launch_format.h), and reads again who the attempt is, should its claim be lost: the
+// shim skips header keys that it doesn't know, so the launch file carries the claim besides.
 #pragma once
 
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
+
+#include "agent/attempt_files.h"
 
 namespace aimaster::agent {
 
@@ -15,10 +20,8 @@ struct LaunchRank {
 };
 
 struct Launch {
-  std::string instance_name;
-  uint32_t attempt = 0;
+  Claim claim;  // its ranks are those below
   uint32_t stop_grace_ms = 0;
-  std::string log_directory;
   std::string lease;  // the node's; empty: none
   uint32_t orphan_timeout_ms = 0;
   std::string working_directory;
@@ -27,5 +30,7 @@ struct Launch {
 };
 
 std::string FormatLaunch(const Launch& launch);
+// Nothing when the file breaks its format, or an older agent wrote it, which did not say who the attempt is.
+std::optional<Claim> ParseLaunchClaim(std::string_view bytes);
 
 }  // namespace aimaster::agent

@@ -51,6 +51,7 @@ static_assert(kPollFirst < kPollFast && kPollFast < kPollSlow);
 inline constexpr size_t kDescriptorsPerAttempt = 1;
 inline constexpr size_t kDescriptorsPerRank = 3;
 inline constexpr size_t kDescriptorsSpare = 8;
+inline constexpr auto kProcessPoll = 200ms;  // of one for which there is no descriptor
 
 // Starting a shim where processes or memory are used up.
 inline constexpr auto kSpawnPatience = 3s;
@@ -64,7 +65,11 @@ inline constexpr auto kShimDeafToStopAtOnce = 3s;
 // Sweeping after a lost shim.
 inline constexpr auto kSweepFirst = 5ms;
 inline constexpr auto kSweepMax = 500ms;
-inline constexpr auto kForeignLockPoll = 500ms;
+
+// What can't be read or written now is tried again this often. An attempt of which it can't be read for long is judged
+// by what else is known of it.
+inline constexpr auto kFileRetry = 500ms;
+inline constexpr auto kUnreadableMax = 5s;
 
 // Evidence.
 inline constexpr auto kCoreDumpPoll = 100ms;

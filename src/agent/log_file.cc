@@ -9,6 +9,7 @@
 #include <cerrno>
 #include <utility>
 
+#include "agent/descriptor_limit.h"
 #include "agent/limits.h"
 #include "agent/log.h"
 
@@ -30,6 +31,7 @@ LogFile::LogFile(LogFile&& other) noexcept
       max_bytes_(other.max_bytes_),
       fd_(std::exchange(other.fd_, -1)),
       writable_(other.writable_),
+      can_bound_(other.can_bound_),
       size_(other.size_),
       blocks_bytes_(other.blocks_bytes_),
       hole_end_(other.hole_end_),
@@ -44,9 +46,16 @@ bool LogFile::Open() {
   return fd_ >= 0;
 }
 
+// One of the last that we may have open is not kept.
+void LogFile::LetGo() {
+  if (fd_ >= 0 && IsAmongTheLast(fd_)) ::close(std::exchange(fd_, -1));
+}
+
 uint64_t LogFile::Look() {
   struct stat status{};
-  if (!Open() || ::fstat(fd_, &status) != 0 || !S_ISREG(status.st_mode)) return 0;
+  const bool seen = Open() && ::fstat(fd_, &status) == 0;
+  LetGo();
+  if (!seen || !S_ISREG(status.st_mode)) return 0;
   const auto size = static_cast<uint64_t>(status.st_size);
   blocks_bytes_ = static_cast<uint64_t>(status.st_blocks) * 512;
   const bool shrank = size < size_;
@@ -61,7 +70,13 @@ uint64_t LogFile::Look() {
 
 bool LogFile::Bound(uint64_t at_most) {
   const uint64_t max_bytes = max_bytes_ == 0 || at_most == 0 ? max_bytes_ + at_most : std::min(max_bytes_, at_most);
-  if (max_bytes == 0 || !writable_ || blocks_bytes_ <= max_bytes) return false;
+  if (max_bytes == 0 || !can_bound_ || blocks_bytes_ <= max_bytes || !Open() || !writable_) return false;
+  const bool has_more = GiveBack(max_bytes);
+  LetGo();
+  return has_more;
+}
+
+bool LogFile::GiveBack(uint64_t max_bytes) {
   const uint64_t keep = max_bytes / 2;
   const uint64_t wanted_end = size_ > keep ? (size_ - keep) / kAlignment * kAlignment : 0;
   if (wanted_end <= hole_end_) return false;
@@ -77,7 +92,7 @@ bool LogFile::Bound(uint64_t at_most) {
     return false;
   }
   LogWarning("cannot bound " + path_ + ": error " + std::to_string(errno));
-  writable_ = false;
+  can_bound_ = false;
   return false;
 }
 

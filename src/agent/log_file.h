@@ -28,11 +28,14 @@ class LogFile {
 
  private:
   bool Open();
+  void LetGo();
+  bool GiveBack(uint64_t max_bytes);
 
   std::string path_;
   uint64_t max_bytes_;
   int fd_ = -1;
   bool writable_ = false;
+  bool can_bound_ = true;  // as long as no try has failed
   uint64_t size_ = 0;
   uint64_t blocks_bytes_ = 0;
   uint64_t hole_end_ = 0;

@@ -5,6 +5,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include <cerrno>
 #include <charconv>
 #include <vector>
 
@@ -42,9 +43,11 @@ std::optional<ProcessStat> ReadStat(pid_t pid) {
   return text ? ParseStat(*text) : std::nullopt;
 }
 
-bool IsAlive(const ProcessIdentity& process) {
+bool IsDead(const ProcessIdentity& process) {
   const auto stat = ReadStat(process.pid);
-  return stat && stat->start_ticks == process.start_ticks && !IsDeadState(stat->state);
+  if (stat) return stat->start_ticks != process.start_ticks || IsDeadState(stat->state);
+  // Nothing to read: it is gone, or we can't look. This asks without opening anything.
+  return ::kill(process.pid, 0) != 0 && errno == ESRCH;
 }
 
 bool IsPending(std::string_view status, int signal) {
@@ -69,12 +72,12 @@ int OpenPidfd(const ProcessIdentity& process) {
   const int fd = static_cast<int>(::syscall(SYS_pidfd_open, process.pid, 0));  // close-on-exec by itself
   if (fd < 0) return -1;
   // The descriptor may have caught the seat's next holder: look again, now that it can't change any more.
-  const auto stat = ReadStat(process.pid);
-  if (!stat || stat->start_ticks != process.start_ticks) {
-    ::close(fd);
-    return -1;
-  }
-  return fd;
+  const auto text = ReadWhole("/proc/" + std::to_string(process.pid) + "/stat", 4096);
+  const auto stat = text ? ParseStat(*text) : std::nullopt;
+  if (stat && stat->start_ticks == process.start_ticks) return fd;
+  ::close(fd);
+  errno = text || MeansAbsent(text.error()) ? ESRCH : text.error();
+  return -1;
 }
 
 bool SendSignalWith(int pidfd, int signal, int value) {

@@ -5,6 +5,7 @@
 #include <sys/types.h>
 
 #include <cstdint>
+#include <expected>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -30,7 +31,9 @@ std::optional<ProcessStat> ReadStat(pid_t pid);
 
 // A zombie is dead: it runs nothing any more, and only waits to be asked.
 inline bool IsDeadState(char state) { return state == 'Z' || state == 'X' || state == 'x'; }
-bool IsAlive(const ProcessIdentity& process);
+// Only who is known to be dead is dead; who can't be looked at may live.
+bool IsDead(const ProcessIdentity& process);
+inline bool IsAlive(const ProcessIdentity& process) { return !IsDead(process); }
 
 // Whether a signal was sent to it and has not been taken by it yet. `status`: the text of /proc/<pid>/status.
 bool IsPending(std::string_view status, int signal);
@@ -38,7 +41,7 @@ bool IsPending(std::string_view status, int signal);
 // Of this boot of the machine; never empty.
 std::string ReadBootId();
 
-// A descriptor that stands for exactly this process, or −1 when it does not exist (any more).
+// A descriptor that stands for exactly this process, or −1, with ESRCH in errno when it does not exist (any more).
 int OpenPidfd(const ProcessIdentity& process);
 // False when it is gone.
 bool SendSignal(int pidfd, int signal);

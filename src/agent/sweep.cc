@@ -1,13 +1,12 @@
 #include "agent/sweep.h"
 
-#include <dirent.h>
 #include <signal.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <charconv>
 #include <map>
-#include <memory>
 #include <optional>
 
 #include "agent/small_file.h"
@@ -17,16 +16,15 @@ namespace {
 
 constexpr size_t kEnvironmentMaxBytes = 8 << 20;
 
-struct CloseDirectory {
-  void operator()(DIR* directory) const { ::closedir(directory); }
-};
-
 std::optional<pid_t> ParsePid(const char* name) {
   const std::string_view text(name);
   pid_t pid = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), pid);
   return error == std::errc{} && end == text.data() + text.size() && pid > 0 ? std::optional(pid) : std::nullopt;
 }
+
+// Ours alone: the process may well be there. Anything else says that it is gone, or none of our business.
+bool IsWant(int error) { return error == EMFILE || error == ENFILE || error == ENOMEM; }
 
 // Ourselves and everyone above us: whatever marks they bear, they are not what we are looking for.
 std::set<pid_t> FindAncestry(const std::map<pid_t, const RunningProcess*>& by_pid, pid_t own_pid) {
@@ -102,22 +100,34 @@ std::vector<ProcessIdentity> FindRemnants(const std::vector<RunningProcess>& pro
   return remnants;
 }
 
-std::vector<RunningProcess> ListProcesses(const SweepTarget& target) {
+std::expected<std::vector<RunningProcess>, int> ListProcesses(const SweepTarget& target) {
   std::vector<RunningProcess> processes;
-  const std::unique_ptr<DIR, CloseDirectory> directory(::opendir("/proc"));
-  if (!directory) return processes;
-  while (const dirent* entry = ::readdir(directory.get())) {
-    const auto pid = ParsePid(entry->d_name);
-    const auto stat = pid ? ReadStat(*pid) : std::nullopt;
-    if (!stat) continue;
-    const auto environment = ReadSmallFile("/proc/" + std::string(entry->d_name) + "/environ", kEnvironmentMaxBytes);
+  const auto names = ListDirectory("/proc");
+  if (!names) return std::unexpected(names.error());
+  for (const std::string& name : *names) {
+    const auto pid = ParsePid(name.c_str());
+    if (!pid) continue;
+    const auto text = ReadWhole("/proc/" + name + "/stat", 4096);
+    if (!text && IsWant(text.error())) return std::unexpected(text.error());
+    const auto stat = text ? ParseStat(*text) : std::nullopt;
+    if (!stat) continue;  // gone meanwhile
+    const auto environment = ReadWhole("/proc/" + name + "/environ", kEnvironmentMaxBytes);
+    if (!environment && IsWant(environment.error())) return std::unexpected(environment.error());
     processes.push_back({*pid, *stat, environment && HasMarker(*environment, target)});
   }
   return processes;
 }
 
-size_t SweepOnce(const SweepTarget& target) {
-  const auto remnants = FindRemnants(ListProcesses(target), target);
+std::expected<size_t, int> CountRemnants(const SweepTarget& target) {
+  const auto processes = ListProcesses(target);
+  if (!processes) return std::unexpected(processes.error());
+  return FindRemnants(*processes, target).size();
+}
+
+std::expected<size_t, int> SweepOnce(const SweepTarget& target) {
+  const auto processes = ListProcesses(target);
+  if (!processes) return std::unexpected(processes.error());
+  const auto remnants = FindRemnants(*processes, target);
   for (const ProcessIdentity& process : remnants) {
     const int pidfd = OpenPidfd(process);
     if (pidfd < 0) continue;

@@ -13,6 +13,7 @@
 #include <sys/types.h>
 
 #include <cstdint>
+#include <expected>
 #include <set>
 #include <string>
 #include <string_view>
@@ -44,10 +45,12 @@ bool HasMarker(std::string_view environment, const SweepTarget& target);
 // Those of `processes` that belong to the target, dead ones left out. Pure.
 std::vector<ProcessIdentity> FindRemnants(const std::vector<RunningProcess>& processes, const SweepTarget& target);
 
-// All processes that can be seen now.
-std::vector<RunningProcess> ListProcesses(const SweepTarget& target);
+// All processes that can be seen now; an errno when we can't look, for then nothing was found out.
+std::expected<std::vector<RunningProcess>, int> ListProcesses(const SweepTarget& target);
 
+// How many there are; nobody is touched.
+std::expected<size_t, int> CountRemnants(const SweepTarget& target);
 // One pass: sends SIGKILL to everyone found. The number found; 0 means that the attempt is gone.
-size_t SweepOnce(const SweepTarget& target);
+std::expected<size_t, int> SweepOnce(const SweepTarget& target);
 
 }  // namespace aimaster::agent
