@@ -31,8 +31,9 @@ class AdoptionTest : public AgentTest {
     ASSERT_TRUE(WriteSmallFile(Directory().File("claim.json"), FormatClaim(claim)));
   }
   // Of ranks that run until they are told to go; then the agent is killed.
-  void RunAndLoseTheAgent(uint32_t ranks = 1) {
-    Script("echo up; while [ ! -e $JOB/go ]; do sleep 0.02; done; exit 7");
+  void RunAndLoseTheAgent(uint32_t ranks = 1,
+                          const std::string& script = "echo up; while [ ! -e $JOB/go ]; do sleep 0.02; done; exit 7") {
+    Script(script);
     StartBoth();
     ASSERT_TRUE(master->Until([&] { return !master->hellos.empty(); }));
     OrderStart(0, ranks);
@@ -90,7 +91,7 @@ TEST_F(AdoptionTest, AClaimWhoseShimWasNeverBornCanBeStopped) {
 
 // The former agent had spawned it when it was killed; it comes to its lock when it is its turn.
 TEST_F(AdoptionTest, AShimThatIsBornLateIsFoundAndNotDoubled) {
-  RunAndLoseTheAgent();
+  RunAndLoseTheAgent(1, "echo up; exec sleep $0");
   ::kill(shim, SIGKILL);
   ASSERT_TRUE(master->Until([&] { return FindProcesses(word).empty(); }));
   // Back to what the directory was before the shim: the claim and the launch file.
