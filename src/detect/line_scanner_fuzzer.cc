@@ -2,7 +2,9 @@
 #include <cstdint>
 #include <cstdlib>
 #include <string>
+#include <vector>
 
+#include "detect/collective_progress.h"
 #include "detect/line_scanner.h"
 #include "detect/line_text.h"
 
@@ -40,5 +42,14 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     Require(match.offset < text.size());
   }
   RequireShowable(whole.last_error_line());
+  // What watchdogs say is compared as if it were said by different ranks.
+  std::vector<aimaster::CollectiveReport> reports;
+  uint32_t rank = 0;
+  for (const aimaster::LineMatch& match : whole.Matches()) {
+    for (auto& report : aimaster::ReadCollectiveReports(aimaster::Rank{rank}, {&match, 1})) reports.push_back(report);
+    ++rank;
+  }
+  if (const auto odd = aimaster::FindOddRanks(reports, {}, rank))
+    Require(odd->ranks.size() <= rank && !odd->words.empty());
   return 0;
 }
