@@ -38,6 +38,12 @@ Error CannotStart(const std::string& what, int error) {
 constexpr std::streamoff kLogTailBytes = 4096;
 constexpr std::string_view kSupervisorSays = "aimaster-shim: ";
 
+// "2026-11-30T01:32:08.229Z ": left out, so that the same words are the same however often they are said.
+constexpr size_t kTimestampSize = 25;
+bool HasTimestamp(std::string_view line) {
+  return line.size() > kTimestampSize && line[10] == 'T' && line[23] == 'Z' && line[24] == ' ' && line[0] == '2';
+}
+
 // One starter at a time. An fcntl lock goes with its process, so a starter that was killed leaves none behind; one that
 // was stopped keeps it, so nobody waits for ever.
 class StartLock {
@@ -106,6 +112,7 @@ std::string LastLogLine(const fs::path& job_directory) {
   std::istringstream lines(text);
   std::string last, masters;
   for (std::string line; std::getline(lines, line);) {
+    if (HasTimestamp(line)) line.erase(0, kTimestampSize);
     if (!line.starts_with(kSupervisorSays)) masters = line;
     last = std::move(line);
   }

@@ -21,6 +21,12 @@ TEST(LastLogLineTest, ASupervisorThatCouldNotStartAMasterSaysSoItself) {
   EXPECT_EQ(LastLogLine(directory.path()), "aimaster-shim: job: cannot run /bin/aimaster: No such file or directory");
 }
 
+TEST(LastLogLineTest, TheSameWordsAreTheSameWheneverTheyAreSaid) {
+  const TemporaryDirectory directory;
+  directory.Write("aimaster.log", "2026-11-30T01:32:08.229Z cannot run: the disk is full\n");
+  EXPECT_EQ(LastLogLine(directory.path()), "cannot run: the disk is full");
+}
+
 TEST(LastLogLineTest, NoLogIsNoLine) { EXPECT_EQ(LastLogLine(TemporaryDirectory().path()), ""); }
 
 }  // namespace

@@ -1,6 +1,7 @@
 #include "journal/files.h"
 
 #include <fcntl.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/vfs.h>
 #include <unistd.h>
@@ -64,6 +65,12 @@ Status WriteFileAtomically(const std::filesystem::path& path, std::string_view b
   }
   if (rename(temporary.c_str(), path.c_str()) != 0) return fail();
   return SyncDirectory(path.parent_path());
+}
+
+std::string FileSizeLimitNote() {
+  rlimit limit{};
+  if (getrlimit(RLIMIT_FSIZE, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY) return "";
+  return "; no file of this process may grow beyond " + std::to_string(limit.rlim_cur) + " bytes (ulimit -f)";
 }
 
 Status SyncDirectory(const std::filesystem::path& directory) {

@@ -103,8 +103,8 @@ Status JobDirectory::Fill(const JobDirectory& directory, const JobSpec& spec) {
   }
   for (const auto& [file, text] : {std::pair(directory.spec(), EncodeJobSpec(spec)), {directory.token(), *token}}) {
     if (const Status written = WriteFileAtomically(file, text, 0600); !written) {
-      return Fail(written.error().kind,
-                  written.error().message + "; set AIMASTER_HOME to a directory of yours with free space");
+      return Fail(written.error().kind, written.error().message + FileSizeLimitNote() +
+                                            "; set AIMASTER_HOME to a directory of yours with free space");
     }
   }
   return {};

@@ -85,7 +85,8 @@ TEST_P(JournalDiskTest, AQuotaStopsNothingForGood) {
               const rlimit tight{1 << 20, RLIM_INFINITY}, loose{RLIM_INFINITY, RLIM_INFINITY};
               setrlimit(RLIMIT_FSIZE, &tight);
               return FillAndGoOn(directory / "journal.db", GetParam(), ErrorKind::kEnvironment,
-                                 "check the disk, and the quota on it", [&] { setrlimit(RLIMIT_FSIZE, &loose); });
+                                 "no file of this process may grow beyond 1048576 bytes (ulimit -f)",
+                                 [&] { setrlimit(RLIMIT_FSIZE, &loose); });
             }),
             "");
 }

@@ -6,6 +6,8 @@
 #include <cerrno>
 #include <cstring>
 
+#include "journal/files.h"
+
 namespace aimaster {
 namespace {
 
@@ -43,14 +45,14 @@ std::unexpected<Error> FailSqlite(sqlite3* database, const std::string& file) {
   if (database == nullptr) return Fail(ErrorKind::kEnvironment, file + ": out of memory");
   std::string why = sqlite3_errmsg(database);
   // SQLite's word for an error of the file system says nothing; the system's does.
-  const int system_error = sqlite3_system_errno(database);
-  if (const int kind = sqlite3_errcode(database) & 0xFF;
-      (kind == SQLITE_IOERR || kind == SQLITE_CANTOPEN) && system_error != 0) {
+  const int system_error = sqlite3_system_errno(database), kind = sqlite3_errcode(database) & 0xFF;
+  if ((kind == SQLITE_IOERR || kind == SQLITE_CANTOPEN) && system_error != 0) {
     why += std::string(" (") + std::strerror(system_error) + ")";
   }
   const bool full = IsFull(sqlite3_errcode(database), system_error);
   return Fail(full ? ErrorKind::kDiskFull : ErrorKind::kEnvironment,
-              file + ": " + why + Remedy(full ? SQLITE_FULL : sqlite3_errcode(database)));
+              file + ": " + why + Remedy(full ? SQLITE_FULL : sqlite3_errcode(database)) +
+                  (kind == SQLITE_IOERR ? FileSizeLimitNote() : ""));
 }
 
 std::unexpected<Error> FailSqlite(sqlite3* database) {

@@ -1,6 +1,7 @@
 """Who looks after a job, and whether they can: what people are told, and what sets it right."""
 import contextlib
 import fcntl
+import json
 import os
 import signal
 import subprocess
@@ -94,6 +95,24 @@ def test_files_that_are_missing_for_a_moment_are_waited_for(home):
     (home.folder / "token").rename(token)
     wait_for(lambda: home.get(job)["trouble"] == "", "a master", timeout=30)
     assert home.call("stop", job).code == 0
+
+
+def test_a_spec_that_is_away_for_a_moment_is_waited_for_too(home):
+    job = job_of_one(home)
+    spec = home.directory(job) / "spec.json"
+    spec.rename(home.folder / "spec.json")
+    kill(json.loads((home.directory(job) / "master.json").read_text())["pid"])
+    log = home.directory(job) / "aimaster.log"
+    wait_for(lambda: log.read_text().count("tried again and again") > 10, "more tries than a crash loop has", timeout=60)
+    (home.folder / "spec.json").rename(spec)
+    wait_for(lambda: home.get(job)["trouble"] == "", "a master", timeout=30)
+    assert home.call("stop", job).code == 0
+
+
+def test_a_limit_on_the_size_of_files_is_named(home):
+    limited = home.start("run", "--", "true", prefix=("/bin/sh", "-c", 'ulimit -f 32; exec "$@"', "sh")).wait(60)
+    assert limited.code == 1, limited
+    assert "no file of this process may grow beyond 16384 bytes (ulimit -f)" in limited.stderr, limited
 
 
 @pytest.fixture
