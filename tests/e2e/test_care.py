@@ -103,7 +103,7 @@ def test_a_spec_that_is_away_for_a_moment_is_waited_for_too(home):
     spec.rename(home.folder / "spec.json")
     kill(json.loads((home.directory(job) / "master.json").read_text())["pid"])
     log = home.directory(job) / "aimaster.log"
-    wait_for(lambda: log.read_text().count("tried again and again") > 10, "more tries than a crash loop has", timeout=60)
+    wait_for(lambda: log.read_text().count("tried again and again") > 10, "more tries than a crash loop has", 60)
     (home.folder / "spec.json").rename(spec)
     wait_for(lambda: home.get(job)["trouble"] == "", "a master", timeout=30)
     assert home.call("stop", job).code == 0
