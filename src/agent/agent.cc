@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <cstdio>
+#include <filesystem>
 #include <utility>
 
 #include "agent/error_file.h"
@@ -27,6 +28,12 @@ std::string RandomId(uint64_t random) {
   char text[20];
   std::snprintf(text, sizeof text, "%016llx", static_cast<unsigned long long>(random));
   return text;
+}
+
+// A job's directory has its name.
+std::string JobOfDirectory(const std::string& path) {
+  const auto job = JobId::Parse(std::filesystem::path(path).lexically_normal().filename().string());
+  return job ? job->text() : std::string();
 }
 
 Duration OrphanTimeout(uint32_t milliseconds) {
@@ -53,7 +60,14 @@ Agent::Agent(boost::asio::io_context& io, AgentOptions options, AgentFile file)
               id.set_attempt(key.attempt);
               Report(std::move(report));
             }),
-      attempts_(io, {NodeDirectory(options_), lease_.path(), options_.log_root, options_.shim_path, file_.boot_id},
+      attempts_(io,
+                {.job_id = JobOfDirectory(options_.job_directory),
+                 .node_name = options_.node_name,
+                 .node_directory = NodeDirectory(options_),
+                 .lease = lease_.path(),
+                 .log_root = options_.log_root,
+                 .shim_path = options_.shim_path,
+                 .boot_id = file_.boot_id},
                 MakeAttemptCallbacks()),
       core_dumps_(io, [this] { return attempts_.LiveRanks(); }),
       link_(io, options_.job_directory, MakeLinkCallbacks()),

@@ -39,6 +39,7 @@ class AdoptionTest : public AgentTest {
     OrderStart(0, ranks);
     ASSERT_TRUE(Await(kAttemptReady));
     shim = ShimPid();
+    shim_ticks = ReadStat(shim)->start_ticks;
     KillAgent(SIGKILL);
     master->reports.clear();
   }
@@ -53,6 +54,7 @@ class AdoptionTest : public AgentTest {
   }
 
   pid_t shim = 0;
+  uint64_t shim_ticks = 0;
 };
 
 // ---- nothing was ever alive ----
@@ -182,6 +184,18 @@ TEST_F(AdoptionTest, WhomNobodyKnowsIsEndedThoughNotEvenItsRanksAreKnown) {
   OrderStop();
   ASSERT_TRUE(Await(kAttemptEnded));
   EXPECT_NE(End().lost_reason().find("its claim is lost or damaged"), std::string::npos) << End().lost_reason();
+}
+
+TEST_F(AdoptionTest, WhoseDirectoryIsGoneIsFoundByWhatItSaysOfItself) {
+  RunAndLoseTheAgent(2);
+  const auto before = FindProcesses(word);
+  std::filesystem::remove_all(Directory().path());
+  StartAgent();
+  Welcomed(2);
+  OrderStart(1);
+  ASSERT_TRUE(Await(kAttemptStarted, 1));
+  for (const pid_t pid : FindProcesses(word)) EXPECT_EQ(std::ranges::count(before, pid), 0);
+  ASSERT_TRUE(master->Until([&] { return !IsAlive({shim, shim_ticks}); })) << "it has nobody left";
 }
 
 TEST_F(AdoptionTest, NoSuccessorStartsBesideOneWhomNobodyKnows) {

@@ -18,7 +18,9 @@ namespace aimaster::agent {
 
 void AgentTest::SetUp() {
   char name[] = "/tmp/agent_test.XXXXXX";
-  job_directory = ::mkdtemp(name);
+  folder = ::mkdtemp(name);
+  job_directory = folder + "/" + kJobId;
+  ASSERT_TRUE(MakeDirectories(job_directory));
   word = "76" + std::to_string(::getpid()) + std::to_string(MonotonicNow().since_origin.count() % 1'000'000);
   ASSERT_TRUE(WriteSmallFile(job_directory + "/token", TestMaster::kToken));
   job.set_job_id(kJobId);
@@ -52,7 +54,7 @@ void AgentTest::TearDown() {
     std::cerr << "--- the agent's log\n" << log.rdbuf() << "---\n";
   }
   std::error_code error;
-  std::filesystem::remove_all(job_directory, error);
+  std::filesystem::remove_all(folder, error);
 }
 
 void AgentTest::Script(const std::string& script) {
@@ -113,6 +115,7 @@ void AgentTest::OrderStart(uint32_t attempt, uint32_t ranks) {
     rank.set_rank(i);
     rank.set_local(i);
     (*rank.mutable_environment())["RANK"] = std::to_string(i);
+    (*rank.mutable_environment())["AIMASTER_NODE"] = "node-0";
   }
   start.set_holds_master_port(true);
   master->Order(command);

@@ -58,8 +58,9 @@ class AgentTest : public testing::Test {
   // Processes that have this word in their command line.
   static std::vector<pid_t> FindProcesses(const std::string& word);
 
-  std::string job_directory;
-  std::string word;  // unique to this test: ranks that carry it are found whatever they do
+  std::string folder;
+  std::string job_directory;  // in it; named like the job
+  std::string word;           // unique to this test: ranks that carry it are found whatever they do
   v1::JobConfig job;
   std::unique_ptr<TestMaster> master;
   pid_t agent = 0;

@@ -143,9 +143,28 @@ Status Attempts::AdoptAll(bool patient) {
     if (lodging.claim || lodging.claim.error() != Unread::kUnreadable || !patient) continue;
     return Fail(ErrorKind::kEnvironment, "cannot read who lives in " + DirectoryOf(lodging.place).path());
   }
+  const auto homeless = FindHomeless(*lodgings);
+  if (!homeless) return std::unexpected(homeless.error());
   own_descriptors_ = CountDescriptors();
   for (const Lodging& lodging : *lodgings) TakeOver(lodging);
+  for (const Place& place : *homeless) EndNameless(place);
   return {};
+}
+
+// Ranks whose attempt's directory is gone, lock and all: only they themselves still say who they are.
+Result<std::vector<Attempts::Place>> Attempts::FindHomeless(const std::vector<Lodging>& lodgings) const {
+  const auto living = ListMarkedAttempts(options_.job_id, options_.node_name);
+  if (!living) {
+    return Fail(ErrorKind::kEnvironment,
+                "cannot look for who lives here: " + std::string(std::strerror(living.error())));
+  }
+  std::vector<Place> homeless;
+  for (const Place& place : *living) {
+    const auto lodging = std::ranges::find(lodgings, place, &Lodging::place);
+    const bool has_home = lodging != lodgings.end() && (lodging->claim || HasLived(DirectoryOf(place)));
+    if (!has_home && IsSafeName(place.first)) homeless.push_back(place);
+  }
+  return homeless;
 }
 
 Result<std::vector<Attempts::Lodging>> Attempts::FindLodgings() const {
@@ -192,10 +211,15 @@ void Attempts::TakeOverDamaged(const Lodging& lodging) {
   if (is_known) {
     Add(directory, MakeUpClaim(directory, *key, instance, options_.boot_id)).Condemn(kNobodyKnows);
   } else if (!is_over) {  // one that is over is told of when it is asked for
-    auto& life = nameless_[lodging.place] = std::make_unique<AttemptLife>(
-        *nameless_owner_, directory, MakeUpClaim(directory, {kNoInstance, number}, instance, options_.boot_id));
-    life->Condemn(kNobodyKnows);
+    EndNameless(lodging.place);
   }
+}
+
+void Attempts::EndNameless(const Place& place) {
+  const AttemptDirectory directory = DirectoryOf(place);
+  auto& life = nameless_[place] = std::make_unique<AttemptLife>(
+      *nameless_owner_, directory, MakeUpClaim(directory, {kNoInstance, place.second}, place.first, options_.boot_id));
+  life->Condemn(kNobodyKnows);
 }
 
 bool Attempts::HasLived(const AttemptDirectory& directory) const {

@@ -17,6 +17,8 @@
 namespace aimaster::agent {
 
 struct AttemptsOptions {
+  std::string job_id;  // empty: not known
+  std::string node_name;
   std::string node_directory;  // nodes/<node> of the job directory
   std::string lease;           // the node's lease file
   std::string log_root;        // where output goes when the job does not say; empty: the attempt's directory
@@ -89,8 +91,10 @@ class Attempts : public AttemptOwner {
 
   AttemptDirectory DirectoryOf(const Place& place) const;
   Result<std::vector<Lodging>> FindLodgings() const;
+  Result<std::vector<Place>> FindHomeless(const std::vector<Lodging>& lodgings) const;
   void TakeOver(const Lodging& lodging);
   void TakeOverDamaged(const Lodging& lodging);
+  void EndNameless(const Place& place);
 
   AttemptLife& Add(AttemptDirectory directory, Claim claim);
   AttemptLife& Adopt(AttemptDirectory directory, Claim claim);

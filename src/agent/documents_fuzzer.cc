@@ -49,5 +49,6 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   HasListener(text, 80);
   ChoosablePorts(text);
   HasMarker(text, SweepTarget{});
+  MarkedAttempt(text, "j", "n");
   return 0;
 }

@@ -62,6 +62,44 @@ bool HasMarker(std::string_view environment, const SweepTarget& target) {
   return job && instance && attempt;
 }
 
+std::optional<std::pair<std::string, uint32_t>> MarkedAttempt(std::string_view environment, std::string_view job_id,
+                                                              std::string_view node_name) {
+  std::map<std::string_view, std::string_view> variables;
+  while (!environment.empty()) {
+    const size_t end = std::min(environment.find('\0'), environment.size());
+    const std::string_view variable = environment.substr(0, end);
+    const size_t equals = variable.find('=');
+    if (variable.starts_with("AIMASTER_") && equals != std::string_view::npos) {
+      variables[variable.substr(0, equals)] = variable.substr(equals + 1);
+    }
+    environment.remove_prefix(std::min(end + 1, environment.size()));
+  }
+  const std::string_view number = variables["AIMASTER_ATTEMPT"];
+  uint32_t attempt = 0;
+  const auto [end, error] = std::from_chars(number.data(), number.data() + number.size(), attempt);
+  if (job_id.empty() || variables["AIMASTER_JOB_ID"] != job_id || variables["AIMASTER_NODE"] != node_name ||
+      variables["AIMASTER_INSTANCE"].empty() || error != std::errc{} || end != number.data() + number.size()) {
+    return std::nullopt;
+  }
+  return std::pair(std::string(variables["AIMASTER_INSTANCE"]), attempt);
+}
+
+std::expected<std::set<std::pair<std::string, uint32_t>>, int> ListMarkedAttempts(std::string_view job_id,
+                                                                                  std::string_view node_name) {
+  std::set<std::pair<std::string, uint32_t>> attempts;
+  const auto names = ListDirectory("/proc");
+  if (!names) return std::unexpected(names.error());
+  for (const std::string& name : *names) {
+    if (!ParsePid(name.c_str())) continue;
+    const auto environment = ReadWhole("/proc/" + name + "/environ", kEnvironmentMaxBytes);  // a zombie has none
+    if (!environment && IsWant(environment.error())) return std::unexpected(environment.error());
+    if (auto attempt = environment ? MarkedAttempt(*environment, job_id, node_name) : std::nullopt) {
+      attempts.insert(std::move(*attempt));
+    }
+  }
+  return attempts;
+}
+
 std::vector<ProcessIdentity> FindRemnants(const std::vector<RunningProcess>& processes, const SweepTarget& target) {
   std::map<pid_t, const RunningProcess*> by_pid;
   for (const RunningProcess& process : processes) by_pid[process.pid] = &process;

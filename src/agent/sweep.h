@@ -14,9 +14,11 @@
 
 #include <cstdint>
 #include <expected>
+#include <optional>
 #include <set>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "agent/process_identity.h"
@@ -41,6 +43,13 @@ struct RunningProcess {
 
 // `environment`: NUL-separated NAME=VALUE, as in /proc/<pid>/environ.
 bool HasMarker(std::string_view environment, const SweepTarget& target);
+
+// Which attempt of this job, started on this node, a process with this environment belongs to; by the instance's name.
+std::optional<std::pair<std::string, uint32_t>> MarkedAttempt(std::string_view environment, std::string_view job_id,
+                                                              std::string_view node_name);
+// All of which there is a living process.
+std::expected<std::set<std::pair<std::string, uint32_t>>, int> ListMarkedAttempts(std::string_view job_id,
+                                                                                  std::string_view node_name);
 
 // Those of `processes` that belong to the target, dead ones left out. Pure.
 std::vector<ProcessIdentity> FindRemnants(const std::vector<RunningProcess>& processes, const SweepTarget& target);

@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 namespace aimaster::agent {
 namespace {
 
@@ -33,6 +35,22 @@ TEST_F(SweepTest, NobodyIsLeft) { EXPECT_EQ(Found(), Pids()); }
 TEST_F(SweepTest, FindsByMarkerWhereverItWent) {
   Add(200, 1, 200, 2000, true);
   EXPECT_EQ(Found(), Pids{200});
+}
+
+TEST_F(SweepTest, TheMarkerNamesTheAttempt) {
+  const auto environment = [](const char* attempt) {
+    std::string text =
+        "A=b|AIMASTER_JOB_ID=j|AIMASTER_NODE=n|AIMASTER_INSTANCE=w|AIMASTER_ATTEMPT=" + std::string(attempt) +
+        "|AIMASTER_X";
+    std::ranges::replace(text, '|', '\0');
+    return text;
+  };
+  EXPECT_EQ(MarkedAttempt(environment("3"), "j", "n"), std::pair(std::string("w"), 3u));
+  EXPECT_FALSE(MarkedAttempt(environment("3"), "k", "n"));
+  EXPECT_FALSE(MarkedAttempt(environment("3"), "j", "m")) << "another node of this very machine";
+  EXPECT_FALSE(MarkedAttempt(environment("3x"), "j", "n"));
+  EXPECT_FALSE(MarkedAttempt(environment(""), "j", "n"));
+  EXPECT_FALSE(MarkedAttempt("", "", ""));
 }
 
 TEST_F(SweepTest, FindsByTheShimsSession) {

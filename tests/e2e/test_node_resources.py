@@ -63,8 +63,9 @@ def test_a_shim_that_dies_at_any_moment(home, with_agent):
             wait_for(lambda: not any(is_alive(pid) for pid in ranks.values()), "its ranks to end", timeout=5)
             finished = running.wait(60)
             assert finished.code == 0, finished
-            record, = home.records(job)
-            assert record["fault"] == "ProcessLost", record
+            faults = [record["fault"] for record in home.records(job)]
+            never_lived = with_agent and not ranks  # then it is started in place
+            assert faults == ["ProcessLost"] or (never_lived and faults == []), home.records(job)
 
 
 def test_what_escaped_is_found_by_what_the_shim_kept(home):
