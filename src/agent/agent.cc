@@ -137,7 +137,7 @@ void Agent::TakeOver() {
 }
 
 std::string Agent::Trouble() const {
-  const Status room = attempts_.HasDescriptors();
+  const Status room = attempts_.IsIdle() ? Status() : attempts_.HasDescriptors();
   return room ? "" : room.error().message + "; until then some of it is only looked at now and then";
 }
 

@@ -114,7 +114,8 @@ def fragile(home, tmp_path, monkeypatch):
             shutil.copy2(BIN / name, folder / name)
     wrapper = folder / "aimaster-shim"
     counter = tmp_path / "shims"
-    wrapper.write_text(f"#!/bin/sh\nif [ \"$1\" != --supervise ] && [ \"$(wc -l 2>/dev/null < {counter})\" != 3 ]; then\n"
+    wrapper.write_text("#!/bin/sh\n"
+                       f"if [ \"$1\" != --supervise ] && [ \"$(wc -l 2>/dev/null < {counter})\" != 3 ]; then\n"
                        f"  echo >> {counter}; kill -9 $PPID; exit 1\nfi\nexec {BIN}/aimaster-shim \"$@\"\n")
     wrapper.chmod(0o755)
     counter.touch()
