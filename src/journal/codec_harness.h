@@ -85,7 +85,7 @@ class Filler {
   template <typename T>
     requires std::is_aggregate_v<T>
   void Fill(T& value) {
-    boost::pfr::for_each_field(value, [this](auto& field) { Fill(field); });
+    boost::pfr::for_each_field(value, [this](auto& field) { this->Fill(field); });
   }
 
  private:

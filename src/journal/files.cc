@@ -67,6 +67,16 @@ Status WriteFileAtomically(const std::filesystem::path& path, std::string_view b
   return SyncDirectory(path.parent_path());
 }
 
+std::string WhyUnwritable(const std::filesystem::path& directory) {
+  const std::string probe = directory / ".probe";
+  const int fd = open(probe.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
+  if (fd < 0) return std::strerror(errno);
+  const int error = write(fd, "x", 1) == 1 ? 0 : errno;
+  close(fd);
+  unlink(probe.c_str());
+  return error == 0 ? "" : std::strerror(error);
+}
+
 std::string FileSizeLimitNote() {
   rlimit limit{};
   if (getrlimit(RLIMIT_FSIZE, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY) return "";

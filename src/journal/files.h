@@ -17,6 +17,9 @@ Status WriteFileAtomically(const std::filesystem::path& path, std::string_view b
 // Refuses a file larger than `max_bytes`. kNotFound when there is none.
 Result<std::string> ReadFile(const std::filesystem::path& path, size_t max_bytes);
 
+// Why no file can be written in `directory`, in the system's words; empty: one can. Writes and removes a small one.
+std::string WhyUnwritable(const std::filesystem::path& directory);
+
 // "; no file of this process may grow beyond 65536 bytes (ulimit -f)", for an error of writing; empty where any may.
 std::string FileSizeLimitNote();
 

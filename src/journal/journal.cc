@@ -137,7 +137,7 @@ class Journal::Writer {
       reserve_.GiveBack();
       appended = TryAppend(batch, job);
     }
-    if (!appended) return appended;
+    if (!appended) return Explained(appended.error());
     file_.Remember();
     mark_.Write({epoch_, next_input_ - 1});
     if (!IsOnTheWayToItsEnd(job)) reserve_.TakeIfThereIsRoom(Reserve::BytesFor(job.instances.size()));
@@ -152,6 +152,15 @@ class Journal::Writer {
     auto writer = std::make_unique<Writer>(std::move(*database), rules, path);
     if (const Status ready = writer->Prepare(path, storage); !ready) return std::unexpected(ready.error());
     return writer;
+  }
+
+  // SQLite says only that there was an error. What keeps any other file from being written there is the better reason.
+  std::unexpected<Error> Explained(Error error) const {
+    if (error.kind == ErrorKind::kEnvironment) {
+      const std::string why = WhyUnwritable(path_.parent_path());
+      if (!why.empty()) error.message += "; nothing can be written beside it: " + why;
+    }
+    return std::unexpected(std::move(error));
   }
 
   Status TryAppend(const JournalBatch& batch, const JobState& job) {

@@ -89,10 +89,10 @@ class Background:
 class Home:
     """A private AIMASTER_HOME, and the commands that use it."""
 
-    def __init__(self, folder, marker, prefix=()):
-        self.folder = folder
+    def __init__(self, folder, marker, prefix=(), path=None):
+        self.folder = folder  # of what the commands print
         self.prefix = prefix  # of every command: another user, say
-        self.path = folder / "home"
+        self.path = path or folder / "home"
         self.marker = marker
         self.numbers = iter(range(1, 10_000))
         self.environment = {name: value for name, value in os.environ.items() if not name.startswith("AIMASTER_")}
