@@ -1,5 +1,6 @@
 #include "cli/listen_check.h"
 
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -17,6 +18,17 @@ namespace aimaster::cli {
 namespace {
 
 constexpr size_t kPemMaxBytes = 1 << 20;
+
+// With fewer it could listen, but take nobody's connection.
+Status CheckDescriptors(uint32_t nodes) {
+  constexpr rlim_t kOfItsOwn = 15;
+  const rlim_t needed = kOfItsOwn + nodes;
+  rlimit limit{};
+  if (getrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_cur >= needed) return {};
+  return Fail(ErrorKind::kUsage, "a process may have " + std::to_string(limit.rlim_cur) +
+                                     " files open and would need " + std::to_string(needed) +
+                                     " to be the job's master; raise it with ulimit -n");
+}
 
 Status CheckAddress(const std::string& listen_address) {
   const auto endpoints = Endpoints(listen_address, 0, /*encrypted=*/true);
@@ -57,6 +69,7 @@ Status CheckCertificate(const JobSpec& spec) {
 }  // namespace
 
 Status CheckListening(const JobSpec& spec) {
+  if (Status descriptors = CheckDescriptors(spec.local_nodes); !descriptors) return descriptors;
   if (Status address = CheckAddress(spec.listen_address); !address) return address;
   return CheckCertificate(spec);
 }
