@@ -246,6 +246,10 @@ bool Conductor::Welcome(Moment now, ConnectionId connection, const v1::Hello& he
   if (link.connection != kNoConnection) effects_.push_back(HangUp{link.connection});
   agents_.Connect(node, connection);
   if (link.agent_id != hello.agent_id()) {
+    if (!link.agent_id.empty()) {
+      Note("node " + known->second.name + " has another agent than before, which found " +
+           std::to_string(hello.live_size()) + " live attempts there");
+    }
     link.agent_id = hello.agent_id();
     link.received = 0;
     const std::string trouble = hello.trouble().substr(0, kErrorTextMaxBytes);
