@@ -10,6 +10,7 @@
 #include "cli/text.h"
 #include "core/count.h"
 #include "core/parameter_parser.h"
+#include "detect/judge_apart.h"
 #include "detect/root_cause.h"
 #include "engine/engine.h"
 #include "journal/compare.h"
@@ -37,8 +38,9 @@ std::string WouldHave(const std::vector<Decision>& decisions) {
   if (decisions.empty()) return "would have gone on without a decision";
   const std::string& kind = decisions.front().kind;
   if (kind == "Restart") return "would have been restarted";
+  if (kind == "RestartInstance") return "would have had an instance restarted alone";
   if (kind == "RetryStart") return "would have been started again in place";
-  if (kind == "Fail" || kind == "Unkillable") return "would have failed";
+  if (kind == "Fail" || kind == "Unkillable" || kind == "NoNode") return "would have failed";
   if (kind == "Succeed") return "would have succeeded";
   if (kind == "Stop") return "would have been stopped";
   return "would have got the decision '" + kind + "'";
@@ -213,9 +215,11 @@ int Run(const Arguments& arguments) {
   const Result<ParsedParameters> parsed = ParseParameters(arguments.parameters, job->spec.fault_tolerance);
   if (!parsed) return Complain(parsed.error());
   const bool what_if = !parsed->given.empty();
-  ReplayOptions options{.judge = [](std::span<const RankFailure> failures, uint32_t ranks_of_job) {
-    return Judge(failures, ranks_of_job);
-  }};
+  ReplayOptions options;
+  options.judge = [](std::span<const RankFailure> failures, uint32_t ranks) { return Judge(failures, ranks); };
+  options.judge_apart = [](std::span<const RankFailure> failures, uint32_t ranks) {
+    return JudgeApart(failures, ranks);
+  };
   if (what_if) options.parameters = parsed->fault_tolerance;
   const Result<Replay> replay = job->reader.Replay(options);
   if (!replay) return Complain(replay.error());

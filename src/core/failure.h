@@ -118,6 +118,7 @@ struct Judgement {
   bool node_suspect = false;
   bool address_in_use = false;         // a rank could not bind MASTER_PORT: a start failure, not the job's
   bool never_started = false;          // the command could not be executed at all: restarting can't help
+  bool is_consequence = false;         // of another instance's failure, which has a judgement of its own beside this
   std::vector<std::string> reasons;    // the chain, in order: which rank, which line, which rule
   std::vector<FailureDetail> details;  // bounded: kDetailsMax, roots first
   uint32_t failed_ranks = 0;           // all of them, also beyond kDetailsMax

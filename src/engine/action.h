@@ -53,6 +53,7 @@ struct CollectEvidence {
 };
 struct JudgeFailure {  // run the detector over Engine::job().failures; answered by FailureJudged
   uint32_t judgement_number = 0;
+  bool apart = false;  // each failed instance by itself
   bool operator==(const JudgeFailure&) const = default;
 };
 struct FinishJob {  // agents may go, the master may exit

@@ -29,6 +29,8 @@ std::optional<Monotonic> Engine::NextDeadline() const {
   for (const auto& deadline : {deadlines.collect, deadlines.collect_cap, deadlines.start, deadlines.stop}) {
     if (deadline && (!next || *deadline < *next)) next = deadline;
   }
+  const auto& of_instances = job_.tallies.deadlines;
+  if (!of_instances.empty() && (!next || of_instances.begin()->first < *next)) next = of_instances.begin()->first;
   return next;
 }
 
@@ -41,24 +43,34 @@ std::vector<Action> Engine::Outstanding(std::optional<NodeIndex> only_node) cons
         act(InstanceIndex{static_cast<uint32_t>(i)}, job_.instances[i]);
     }
   };
-  const auto start = [&](InstanceIndex index, const InstanceState& instance) {
-    if (!instance.started) actions.push_back(StartOrder(job_, index));
+  const auto acquire = [&] {
+    if (only_node) return;
+    if (AcquireNodes wanted = AcquireOrder(job_); !wanted.nodes.empty()) actions.push_back(std::move(wanted));
+  };
+  const auto lives = [&] {
+    for_each_live([&](InstanceIndex index, const InstanceState& instance) {
+      if (RenewalOf(instance) == Renewal::kStopping) {
+        actions.push_back(StopOrder(job_, index));
+      } else if (!instance.started) {
+        actions.push_back(StartOrder(job_, index));
+      }
+    });
+    if (job_.tallies.waiting > 0) acquire();
   };
   switch (job_.phase) {
     case Phase::kNew:
       break;
     case Phase::kAcquiring:
-      if (only_node) break;
-      if (AcquireNodes wanted = AcquireOrder(job_); !wanted.nodes.empty()) actions.push_back(std::move(wanted));
+      acquire();
       break;
     case Phase::kReserving:
       if (ReservePort order = ReserveOrder(job_); wanted_on(order.node)) actions.push_back(order);
       break;
     case Phase::kRunning:
-      for_each_live(start);
+      lives();
       break;
     case Phase::kCollecting:
-      for_each_live(start);
+      lives();
       if (only_node && job_.collecting_from.contains(*only_node)) {
         actions.push_back(CollectEvidence{.collection = job_.collection, .nodes = {*only_node}});
       } else if (!only_node && !job_.collecting_from.empty()) {
@@ -66,7 +78,8 @@ std::vector<Action> Engine::Outstanding(std::optional<NodeIndex> only_node) cons
       }
       break;
     case Phase::kJudging:
-      if (!only_node) actions.push_back(JudgeFailure{.judgement_number = job_.judgement_number});
+      if (IsAsync(job_)) lives();
+      if (!only_node) actions.push_back(JudgeOrder(job_));
       break;
     case Phase::kStopping:
       for_each_live([&](InstanceIndex index, const InstanceState&) { actions.push_back(StopOrder(job_, index)); });

@@ -101,6 +101,25 @@ class EngineHarness {
     return judgement;
   }
   StepResult Judged(Judgement judgement) { return Feed(FailureJudged{job().judgement_number, std::move(judgement)}); }
+  StepResult JudgedApart(std::vector<Judgement> judgements) {
+    FailureJudged judged{.judgement_number = job().judgement_number, .judgement = judgements.at(0), .apart = true};
+    judged.others.assign(judgements.begin() + 1, judgements.end());
+    return Feed(std::move(judged));
+  }
+  // In an Async job: the failure of a worker up to the decision.
+  StepResult FailAlone(uint32_t rank, Retryable retryable = Retryable::kYes, int code = 1) {
+    Fail(rank, code);
+    if (job().phase == Phase::kCollecting) Collect();
+    return JudgedApart({Verdict(rank, retryable, code)});
+  }
+  // And until it runs again.
+  void RestartAlone(uint32_t rank, int code = 1) {
+    const uint32_t instance = Value(job().instance_of_rank.at(rank));
+    FailAlone(rank, Retryable::kYes, code);
+    Ended(instance);
+    Feed(InstanceStarted{InstanceIndex{instance}, AttemptOf(instance)});
+    Feed(InstanceReady{InstanceIndex{instance}, AttemptOf(instance)});
+  }
   // One whole failure up to the decision.
   StepResult FailAndJudge(uint32_t rank, Retryable retryable = Retryable::kYes, int code = 1) {
     Fail(rank, code);

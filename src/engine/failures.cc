@@ -81,7 +81,10 @@ uint64_t FailureBytes(const RankFailure& failure) {
 }
 
 RankFailure FitFailure(const JobState& job, RankFailure failure) {
-  if (job.phase == Phase::kStopping) return Trimmed(std::move(failure));  // decided; how it ended is all that matters
+  const bool known = Value(failure.instance) < job.instances.size();
+  const bool decided = job.phase == Phase::kStopping ||
+                       (known && RenewalOf(job.instances[Value(failure.instance)]) == Renewal::kStopping);
+  if (decided) return Trimmed(std::move(failure));  // how it ended is all that matters
   if (job.phase != Phase::kCollecting && job.phase != Phase::kJudging) return failure;
   const auto& classes = job.tallies.failure_classes;
   const auto same = classes.find(FailureClassOf(failure));
@@ -111,13 +114,28 @@ std::optional<size_t> KeepFailure(JobState& job, const RankFailure& failure) {
   return victim;
 }
 
+void ForgetFailuresOf(JobState& job, const std::set<InstanceIndex>& instances) {
+  std::erase_if(job.failures, [&](const RankFailure& failure) { return instances.contains(failure.instance); });
+  job.failures_dropped = 0;
+  job.tallies.failure_classes.clear();
+  job.tallies.failure_bytes = 0;
+  for (const RankFailure& failure : job.failures) Count(job.tallies, failure);
+}
+
 Tallies CountAll(const JobState& job) {
   Tallies tallies;
-  for (const InstanceState& instance : job.instances) {
+  for (size_t i = 0; i < job.instances.size(); ++i) {
+    const InstanceState& instance = job.instances[i];
+    const bool succeeded = instance.status == InstanceStatus::kSucceeded;
     tallies.live += instance.live;
     tallies.started += instance.started;
     tallies.ready += instance.ready;
-    tallies.succeeded += instance.status == InstanceStatus::kSucceeded;
+    tallies.succeeded += succeeded;
+    tallies.work_succeeded += succeeded && !ServesOnly(instance.role);
+    tallies.waiting += RenewalOf(instance) == Renewal::kWaiting;
+    if (instance.own && instance.own->deadline) {
+      tallies.deadlines.emplace(*instance.own->deadline, InstanceIndex{static_cast<uint32_t>(i)});
+    }
   }
   tallies.ranks_ended = static_cast<uint32_t>(std::ranges::count(job.rank_ended, true));
   for (const RankFailure& failure : job.failures) Count(tallies, failure);

@@ -13,6 +13,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <optional>
+#include <set>
 #include <string>
 #include <utility>
 
@@ -41,5 +42,8 @@ RankFailure FitFailure(const JobState& job, RankFailure failure);
 // Puts it among the failures, in the place of a less telling one when they are full. Returns its index; none when it
 // was only counted.
 std::optional<size_t> KeepFailure(JobState& job, const RankFailure& failure);
+
+// Those of these instances have been decided; the others stay, and none counts as dropped any more.
+void ForgetFailuresOf(JobState& job, const std::set<InstanceIndex>& instances);
 
 }  // namespace aimaster

@@ -79,9 +79,13 @@ struct EvidenceCollected {  // a node answered: all exits up to now are reported
   std::vector<Rank> dumping_core;  // ranks that are just writing a core file
   bool operator==(const EvidenceCollected&) const = default;
 };
-struct FailureJudged {  // the finding of the detector
+// The finding of the detector: one judgement over all that failed; or, with `apart`, one for each failed instance, of
+// which `others` has all but the first.
+struct FailureJudged {
   uint32_t judgement_number = 0;
   Judgement judgement;
+  bool apart = false;
+  std::vector<Judgement> others = {};
   bool operator==(const FailureJudged&) const = default;
 };
 struct StopRequested {

@@ -24,6 +24,20 @@ std::string_view Name(Stage stage) {
   return "unknown";
 }
 
+std::string_view Name(Renewal renewal) {
+  switch (renewal) {
+    case Renewal::kNone:
+      return "none";
+    case Renewal::kFailed:
+      return "failed";
+    case Renewal::kStopping:
+      return "stopping";
+    case Renewal::kWaiting:
+      return "waiting";
+  }
+  return "unknown";
+}
+
 std::string_view Name(RoundResult result) {
   switch (result) {
     case RoundResult::kRunning:

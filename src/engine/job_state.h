@@ -18,6 +18,29 @@
 
 namespace aimaster {
 
+// Where an instance of an Async job is on its way from a failure to its next attempt.
+enum class Renewal {
+  kNone,      // not on it
+  kFailed,    // a rank of it has failed, and the decision is yet to come
+  kStopping,  // what is left of it is being stopped
+  kWaiting,   // it has ended, and waits for a node to start on
+};
+std::string_view Name(Renewal renewal);  // "stopping"
+
+// What an Async job keeps of each instance, whose life is its own there.
+struct OwnLife {
+  Renewal renewal = Renewal::kNone;
+  bool started_alone = false;         // this attempt, and not with the whole job
+  uint32_t restarts = 0;              // alone, over the job's life
+  Monotonic start;                    // of this attempt: when it was ordered
+  std::optional<Monotonic> deadline;  // of its stop, of its wait for a node, or of its first word
+  Monotonic stop_began;
+  bool stop_at_once = false;
+  std::optional<uint32_t> open_record;       // index of the record of its restart, until it is ready
+  std::optional<uint32_t> first_local_rank;  // where it came to a node on which others run already: behind them
+  bool operator==(const OwnLife&) const = default;
+};
+
 struct InstanceState {
   std::string name;
   Role role = Role::kWorker;
@@ -35,8 +58,12 @@ struct InstanceState {
   uint32_t ranks_failed = 0;     // by their own fault, not by our signal
   std::optional<int> exit_code;  // of its first failed rank; 0 when it succeeded
   std::optional<int> signal;
+  std::optional<OwnLife> own;  // in an Async job that has started
   bool operator==(const InstanceState&) const = default;
 };
+inline Renewal RenewalOf(const InstanceState& instance) {
+  return instance.own ? instance.own->renewal : Renewal::kNone;
+}
 
 struct NodeState {
   std::string name;
@@ -78,14 +105,14 @@ enum class RestartResult { kRestarting, kRestarted, kFailed, kStopped };
 std::string_view Name(RestartResult result);  // "Restarted"
 
 struct RestartRecord {
-  uint32_t restarts = 0;  // 1 for the first restart of the job
+  uint32_t restarts = 0;  // 1 for the first restart of the job, or, of scope kInstance, of the instance alone
   RestartScope scope = RestartScope::kJob;
   Moment restart_time;  // when it was decided
   Moment began;         // when the failure happened: the duration counts from here
   Round round{};        // the round that failed
   std::string reason;   // one line
   RestartResult result = RestartResult::kRestarting;
-  std::optional<Duration> duration;  // from the failure until the new round was ready
+  std::optional<Duration> duration;  // from the failure until the new round, or the instance, was ready
   Judgement judgement;
   bool isolated_node = false;
   std::string node_name;
@@ -97,7 +124,7 @@ struct RestartRecord {
 struct Decision {
   Moment at;
   Round round{};
-  std::string kind;     // "Start", "Restart", "Fail", "Succeed", "Stop", "RetryStart", "Isolate", …
+  std::string kind;     // "Restart", "RestartInstance", "Fail", "Succeed", "Stop", "RetryStart", "Unkillable", …
   std::string summary;  // one line
   std::vector<std::string> reasons;
   bool operator==(const Decision&) const = default;
@@ -108,14 +135,14 @@ enum class Phase {
   kNew,         // nothing submitted yet
   kAcquiring,   // waits for nodes
   kReserving,   // waits for the port of the round
-  kRunning,     // instances are starting or running
+  kRunning,     // instances are starting or running; in an Async job some may be restarted alone (Renewal)
   kCollecting,  // something failed; what else?
   kJudging,     // the detector is asked
   kStopping,    // all instances are being stopped, for a restart, a start again, or the end
   kEnded,
 };
 
-enum class StopPurpose { kRestart, kRetryStart, kFail, kUserStop };
+enum class StopPurpose { kRestart, kRetryStart, kFail, kUserStop, kSucceed };
 
 // When the engine wants to be called again, by purpose.
 struct Deadlines {
@@ -171,7 +198,9 @@ struct JobState : JobProgress {
   std::vector<InstanceIndex> instance_of_rank;
   std::vector<bool> rank_ended;  // by Rank, in its instance's current attempt
   std::map<NodeIndex, NodeState> nodes;
-  std::vector<NodeIndex> placement;   // slot → node; instances are spread over slots, a slot outlives its node
+  // Slot → node; instances are spread over slots, a slot outlives its node. An instance that runs on while its slot has
+  // moved follows when it is started again.
+  std::vector<NodeIndex> placement;
   std::vector<RankFailure> failures;  // of the failure being handled, bounded by kFailuresMax (failures.h)
   std::vector<RoundState> rounds;
   std::vector<RestartRecord> records;
@@ -182,5 +211,7 @@ struct JobState : JobProgress {
 };
 
 inline constexpr size_t kFailuresMax = 16'384;
+
+inline bool IsAsync(const JobState& job) { return job.spec.fault_tolerance.execution_mode == ExecutionMode::kAsync; }
 
 }  // namespace aimaster

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <map>
+#include <optional>
 
 namespace aimaster {
 namespace {
@@ -62,12 +63,21 @@ std::vector<NodePlace> PlacesOnNodes(const JobState& job) {
   };
   std::map<NodeIndex, NodeInUse> in_use;  // numbered by their smallest rank, since instances are in rank order
   std::vector<NodePlace> places(job.instances.size());
-  for (size_t i = 0; i < places.size(); ++i) {
+  const auto place = [&](size_t i, std::optional<uint32_t> first_local_rank) {
     const InstanceState& instance = job.instances[i];
     const auto [node, is_new] = in_use.try_emplace(instance.node, static_cast<uint32_t>(in_use.size()));
     places[i].node_rank = node->second.node_rank;
-    places[i].first_local_rank = node->second.ranks;
-    node->second.ranks += instance.ranks;
+    places[i].first_local_rank = first_local_rank.value_or(node->second.ranks);
+    node->second.ranks = std::max(node->second.ranks, places[i].first_local_rank + instance.ranks);
+  };
+  const auto newcomer_at = [&job](size_t i) {
+    return job.instances[i].own ? job.instances[i].own->first_local_rank : std::nullopt;
+  };
+  for (size_t i = 0; i < places.size(); ++i) {
+    if (!newcomer_at(i)) place(i, std::nullopt);
+  }
+  for (size_t i = 0; i < places.size(); ++i) {
+    if (const std::optional<uint32_t> first = newcomer_at(i)) place(i, first);
   }
   for (size_t i = 0; i < places.size(); ++i) {
     places[i].local_world_size = in_use.at(job.instances[i].node).ranks;

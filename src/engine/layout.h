@@ -30,7 +30,8 @@ struct NodePlace {
   uint32_t node_count = 0;  // nodes in use
   bool operator==(const NodePlace&) const = default;
 };
-// Of all instances at once, by InstanceIndex.
+// Of all instances at once, by InstanceIndex. Who came later to a node on which others run is counted behind them, so
+// that nobody's number changes.
 std::vector<NodePlace> PlacesOnNodes(const JobState& job);
 
 }  // namespace aimaster

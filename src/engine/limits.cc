@@ -41,7 +41,24 @@ class Judge {
  public:
   Judge(JobState& job, const Judgement& judgement, Monotonic now) : job_(job), judgement_(judgement), now_(now) {}
 
+  Ruling RuleAlone() {
+    is_alone_ = true;
+    if (judgement_.never_started) {
+      Fail("the command could not be executed, and would not be the next time");
+    } else if (MayRetryStart()) {
+      RetryStart();
+    } else if (judgement_.is_consequence) {
+      ruling_.reasons.push_back("it only followed another failure, so it counts for no limit");
+      RestartAlone();
+    } else {
+      Count();
+      if (PolicyAllows() && !OverSameError() && !OverFailureRate() && !OverNoProgress()) RestartAlone();
+    }
+    return std::move(ruling_);
+  }
+
   Ruling Rule() {
+    if (IsAsync(job_)) SayWhyNotAlone();
     if (judgement_.never_started) {
       Fail("the command could not be executed, and would not be the next time");
     } else if (MayRetryStart()) {
@@ -71,6 +88,27 @@ class Judge {
                       Number(Parameters().max_num_of_job_restart) + ": " + judgement_.message;
   }
 
+  void RestartAlone() {
+    ruling_.verdict = Verdict::kRestart;
+    ruling_.summary = Instance().name + " is restarted alone: " + judgement_.message;
+  }
+
+  const InstanceState& Instance() const { return job_.instances[Value(judgement_.root_instance)]; }
+
+  void SayWhyNotAlone() {
+    for (const InstanceState& instance : job_.instances) {
+      if (RenewalOf(instance) != Renewal::kFailed || RestartsAlone(instance.role)) continue;
+      ruling_.reasons.push_back(instance.name + " has failed, and a " + std::string(Name(instance.role)) +
+                                " can't be restarted alone");
+      return;
+    }
+  }
+
+  // Since when the job, or the instance, has been running.
+  Monotonic Start() const {
+    return is_alone_ && Instance().own ? Instance().own->start : job_.rounds.back().start.monotonic;
+  }
+
   bool RestartAllowed() {
     if (Parameters().enable_job_restart) return true;
     Fail("a restart is not allowed: --enable-job-restart=False");
@@ -78,8 +116,9 @@ class Judge {
   }
 
   bool MayRetryStart() const {
-    const RoundState& round = job_.rounds.back();
-    return judgement_.address_in_use && now_ - round.start.monotonic < kStartFailureWithin &&
+    if (is_alone_ && Instance().own && Instance().own->started_alone)
+      return false;  // the round's port is in use, by us
+    return judgement_.address_in_use && now_ - job_.rounds.back().start.monotonic < kStartFailureWithin &&
            job_.start_retries < kStartRetriesMax;
   }
 
@@ -94,7 +133,7 @@ class Judge {
   void Count() {
     const std::string key = PlaceAndCode(job_, judgement_);
     times_same_error_ = ++job_.same_error[key];
-    if (now_ - job_.rounds.back().start.monotonic < kQuickFailureWithin) {
+    if (now_ - Start() < kQuickFailureWithin) {
       times_quick_ = ++job_.quick_failures[key];
     } else {
       job_.quick_failures.erase(key);
@@ -178,14 +217,15 @@ class Judge {
   bool OverNoProgress() {
     const uint32_t limit = Parameters().no_progress_limit;
     if (limit == 0 || times_quick_ < limit) return false;
-    Fail("no progress: the same root cause for the " + Number(times_quick_) +
-         ". time within the first minute of a round, --no-progress-limit=" + Number(limit));
+    Fail("no progress: the same root cause for the " + Number(times_quick_) + ". time within the first minute of " +
+         (is_alone_ ? "its life" : "a round") + ", --no-progress-limit=" + Number(limit));
     return true;
   }
 
   JobState& job_;
   const Judgement& judgement_;
   Monotonic now_;
+  bool is_alone_ = false;
   Ruling ruling_;
   uint32_t times_same_error_ = 0;
   uint32_t times_quick_ = 0;
@@ -195,6 +235,10 @@ class Judge {
 
 Ruling RuleOnFailure(JobState& job, const Judgement& judgement, Monotonic now) {
   return Judge(job, judgement, now).Rule();
+}
+
+Ruling RuleOnInstance(JobState& job, const Judgement& judgement, Monotonic now) {
+  return Judge(job, judgement, now).RuleAlone();
 }
 
 }  // namespace aimaster

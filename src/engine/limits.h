@@ -25,4 +25,8 @@ struct Ruling {
 // Counts the root cause in the job's tallies (same error, failed workers, quick failures), then rules.
 Ruling RuleOnFailure(JobState& job, const Judgement& judgement, Monotonic now);
 
+// The same for one instance of an Async job; kRestart restarts it alone. The number of restarts of the job, and whether
+// it may be restarted at all, make no difference.
+Ruling RuleOnInstance(JobState& job, const Judgement& judgement, Monotonic now);
+
 }  // namespace aimaster

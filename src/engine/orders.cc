@@ -1,5 +1,7 @@
 #include "engine/orders.h"
 
+#include <algorithm>
+
 namespace aimaster {
 
 AcquireNodes AcquireOrder(const JobState& job) {
@@ -23,18 +25,29 @@ StartInstance StartOrder(const JobState& job, InstanceIndex index) {
           .attempt = instance.attempt,
           .node = instance.node,
           .round = job.round,
-          .restart_count = job.restarts,
+          .restart_count = job.restarts + (instance.own ? instance.own->restarts : 0),
           .master_address = job.master_address,
           .master_port = job.master_port};
 }
 
 StopInstance StopOrder(const JobState& job, InstanceIndex index) {
   const InstanceState& instance = job.instances[Value(index)];
-  return {.instance = index, .attempt = instance.attempt, .node = instance.node, .at_once = job.stop_at_once};
+  const bool alone_at_once = RenewalOf(instance) == Renewal::kStopping && instance.own->stop_at_once;
+  return {.instance = index,
+          .attempt = instance.attempt,
+          .node = instance.node,
+          .at_once = job.stop_at_once || alone_at_once};
 }
 
 CollectEvidence CollectOrder(const JobState& job) {
   return {.collection = job.collection, .nodes = {job.collecting_from.begin(), job.collecting_from.end()}};
+}
+
+JudgeFailure JudgeOrder(const JobState& job) {
+  const bool apart = IsAsync(job) && std::ranges::none_of(job.instances, [](const InstanceState& instance) {
+                       return RenewalOf(instance) == Renewal::kFailed && !RestartsAlone(instance.role);
+                     });
+  return {.judgement_number = job.judgement_number, .apart = apart};
 }
 
 }  // namespace aimaster

@@ -7,6 +7,7 @@
 
 #include <cstdint>
 #include <map>
+#include <set>
 #include <string>
 #include <utility>
 
@@ -26,6 +27,9 @@ struct FailureClass {
 
 struct Tallies {
   uint32_t live = 0, started = 0, ready = 0, succeeded = 0;  // instances
+  uint32_t work_succeeded = 0;                               // of those that do not serve only
+  uint32_t waiting = 0;                                      // for a node, to be restarted alone
+  std::set<std::pair<Monotonic, InstanceIndex>> deadlines;   // of instances
   uint32_t ranks_ended = 0;
   std::map<std::string, FailureClass> failure_classes;
   uint64_t failure_bytes = 0;  // of the texts of all failures that are kept

@@ -41,7 +41,9 @@ Event AnyEvent(const JobState& job, const JobSpec& spec) {
     case 12:
       return EvidenceCollected{job.collection, node, {}};
     case 13:
-      return FailureJudged{job.judgement_number, {.message = "boom", .retryable = Retryable::kYes}};
+      return FailureJudged{job.judgement_number,
+                           {.root_instance = instance, .message = "boom", .retryable = Retryable::kYes},
+                           below(2) == 1};
     default:
       return Tick{};
   }
@@ -51,6 +53,10 @@ TEST(Tallies, AreWhatCountingGives) {
   EXPECT_TRUE(rc::check([] {
     EngineHarness job(4, 2);
     job.spec.roles.front().ranks_per_instance = 2;
+    if (*rc::gen::arbitrary<bool>()) {
+      job.spec.fault_tolerance.execution_mode = ExecutionMode::kAsync;
+      job.spec.roles.push_back({Role::kPs, 1, 1});
+    }
     job.Submit();
     job.JoinAll();
     job.Port();

@@ -44,6 +44,10 @@ void Transition::SetStatus(InstanceIndex index, InstanceStatus status) {
   InstanceState& instance = Changed(index);
   job_.tallies.succeeded += status == InstanceStatus::kSucceeded;
   job_.tallies.succeeded -= instance.status == InstanceStatus::kSucceeded;
+  if (!ServesOnly(instance.role)) {
+    job_.tallies.work_succeeded += status == InstanceStatus::kSucceeded;
+    job_.tallies.work_succeeded -= instance.status == InstanceStatus::kSucceeded;
+  }
   instance.status = status;
 }
 
@@ -85,6 +89,22 @@ NodeIndex Transition::NextNodeIndex() const {
   return job_.nodes.empty() ? NodeIndex{0} : Next(job_.nodes.rbegin()->first);
 }
 
+bool Transition::RoundIsUp() const {
+  switch (job_.phase) {
+    case Phase::kRunning:
+    case Phase::kCollecting:
+    case Phase::kJudging:
+      return true;
+    case Phase::kNew:
+    case Phase::kAcquiring:
+    case Phase::kReserving:
+    case Phase::kStopping:
+    case Phase::kEnded:
+      return false;
+  }
+  return false;
+}
+
 NodeIndex Transition::NodeOfRankZero() const { return job_.instances.front().node; }
 
 std::string Transition::RankText(Rank rank) const {
@@ -104,6 +124,11 @@ void Transition::EndStage(Stage stage) {
   const auto last = std::ranges::find_if(stages.rbegin(), stages.rend(),
                                          [stage](const StageTime& s) { return s.stage == stage && !s.duration; });
   if (last != stages.rend()) last->duration = now_.monotonic - last->start.monotonic;
+}
+
+bool Transition::IsOpen(Stage stage) const {
+  return std::ranges::any_of(job_.rounds.back().stages,
+                             [stage](const StageTime& s) { return s.stage == stage && !s.duration; });
 }
 
 // What had begun and will not come to its own end: it lasted until now.
@@ -151,13 +176,14 @@ void Transition::On(const Tick&) {
   if (due(deadlines.start)) {
     if (job_.phase == Phase::kAcquiring || job_.phase == Phase::kReserving) {
       FailStart("NodeTimeout", "not all nodes were ready within --start-timeout");
-    } else if (All(job_.tallies.started)) {
+    } else if (All(job_.tallies.started) || IsAsync(job_)) {  // there each instance has a deadline of its own
       FinishReadyStage();
     } else {
       FailStart("StartTimeout", "not all instances were started within --start-timeout");
     }
   }
   if (due(deadlines.stop)) EscalateStop();
+  OnDeadlines();
 }
 
 }  // namespace aimaster

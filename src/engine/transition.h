@@ -1,9 +1,10 @@
 // Transition: one step of the engine, being taken. It holds the job, the moment and the result that is being built; the
 // moves a job can make are its functions, and the On() functions say, for every phase, what an input means there.
 //
-// The moves live in three files by what they are about: coming up (transition_start.cc), failing
-// (transition_failure.cc), and going down (transition_stop.cc). One file with all of them was rejected: it would be the
-// file that everybody has to read to change anything.
+// The moves live in four files by what they are about: coming up (transition_start.cc), failing
+// (transition_failure.cc), going down (transition_stop.cc), and one instance's restart beside the others
+// (transition_alone.cc). One file with all of them was rejected: it would be the file that everybody has to read to
+// change anything.
 #pragma once
 
 #include <set>
@@ -12,6 +13,7 @@
 #include <vector>
 
 #include "engine/engine.h"
+#include "engine/limits.h"
 
 namespace aimaster {
 
@@ -53,20 +55,50 @@ class Transition {
   void StartRound();
   void ReserveNextPort();
   void StartAllInstances();
+  void BeginAttempt(InstanceIndex index);
+  void FinishStartStage();
   void MarkReady(InstanceIndex index);
   void FinishReadyStage();
-  void FailStart(std::string fault, std::string message);
+  void FailStart(std::string fault, std::string message, std::optional<InstanceIndex> instance = std::nullopt);
 
   // Failing.
   void AddFailure(const RankFailure& failure);
   void OpenCollection(const RankFailure& first);
+  void Collect(const RankFailure& first);
+  void TellFailed(const RankFailure& failure);
   void CloseCollectionWhenComplete();
   void AskForJudgement();
   void Decide(const Judgement& judgement);
+  void CarryOut(const Judgement& judgement, Ruling ruling);
   void RestartJob(const Judgement& judgement, std::string summary);
   bool ShouldIsolate(const Judgement& judgement, std::vector<std::string>& reasons) const;
   void LoseRanksOf(NodeIndex node, const std::string& reason);
   void LoseSilentRanks(InstanceIndex index, const std::string& reason, bool node_lost);
+
+  // One instance alone.
+  void DecideApart(const FailureJudged& judged);
+  void RestartTheUnkept(std::set<InstanceIndex>& decided);
+  Judgement AboutInstance(InstanceIndex index, std::string fault, std::string message) const;
+  void RestartAlone(const Judgement& judgement, Ruling ruling, const Moment& began);
+  void Isolate(NodeIndex index, const std::string& reason);
+  void StopAlone(InstanceIndex index, bool at_once);
+  void ContinueAlone(InstanceIndex index);
+  bool StartWhereItsSlotIs(InstanceIndex index);
+  void AskForNodes();
+  void StartWaiting();
+  void Seat(InstanceIndex index, NodeIndex node);
+  void StartAlone(InstanceIndex index);
+  void GoOn();
+  void OnDeadlines();
+  void OnDeadlineOf(InstanceIndex index);
+  void FailStartAlone(const Judgement& judgement);
+  void EscalateStopAlone(InstanceIndex index);
+  void FailNow(std::string reason_code, std::string reason_message);
+  void EndOwnLives(RestartResult result);
+  void CloseOwnRecord(InstanceIndex index, RestartResult result);
+  OwnLife& Own(InstanceIndex index);
+  void SetDeadline(InstanceIndex index, std::optional<Monotonic> deadline);
+  void SetRenewal(InstanceIndex index, Renewal renewal);
 
   // Going down.
   void StopAll(StopPurpose purpose);
@@ -74,10 +106,13 @@ class Transition {
   void ContinueWhenStopped();
   void SucceedWhenAllHave();
   void ReplaceNodes();
+  void ReplaceSlot(uint32_t slot);
   bool FillSlots();
   void Place(uint32_t slot, NodeIndex node);
   void EscalateStop();
-  void CloseRecord(RestartResult result);
+  // Beyond it, what is still there can't be killed.
+  Duration StopPatience() const;
+  std::optional<Duration> CloseRecord(RestartResult result);
   void End(JobStatus status, std::string reason_code, std::string reason_message, int exit_code);
 
   // Small things that all of them need.
@@ -92,6 +127,8 @@ class Transition {
   std::string NamesOfLive() const;
   bool NodeUsable(NodeIndex node) const;
   NodeIndex NextNodeIndex() const;
+  // Whether ranks are there, and may fail: as opposed to coming up, going down and having ended.
+  bool RoundIsUp() const;
   NodeIndex NodeOfRankZero() const;
   std::string RankText(Rank rank) const;
 
@@ -100,6 +137,7 @@ class Transition {
   void BeginStage(Stage stage) { BeginStage(stage, now_); }
   void BeginStage(Stage stage, Moment start);
   void EndStage(Stage stage);
+  bool IsOpen(Stage stage) const;  // of the round
   void EndAllStages();
   void KeepStagesInThisRound();
 

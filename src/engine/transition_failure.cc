@@ -47,6 +47,11 @@ void Transition::On(const RankFailed& input) {
     instance->signal = failure.exit->signal;
   }
   instance->ranks_failed += own_fault;
+  if (RoundIsUp() && IsAsync(job_)) {
+    if (RenewalOf(*instance) == Renewal::kStopping) return CloseCollectionWhenComplete();  // it is decided about
+    if (RenewalOf(*instance) == Renewal::kNone && job_.phase != Phase::kRunning) TellFailed(failure);
+    SetRenewal(failure.instance, Renewal::kFailed);
+  }
   switch (job_.phase) {
     case Phase::kRunning:
       OpenCollection(failure);
@@ -71,22 +76,33 @@ void Transition::AddFailure(const RankFailure& failure) {
 }
 
 void Transition::OpenCollection(const RankFailure& first) {
+  ClearFailures();
+  AddFailure(first);
+  TellFailed(first);
+  if (!IsAsync(job_)) {            // there it may yet turn out that the round is not concerned
+    EndAllStages();                // a round that fails before it is ready
+    job_.deadlines.start.reset();  // what has failed is being looked into; that others are not up yet is no cause
+  }
+  Collect(first);
+}
+
+void Transition::TellFailed(const RankFailure& failure) {
+  const InstanceState& instance = job_.instances[Value(failure.instance)];
+  Tell(
+      "aimaster.instance.failed", instance.name,
+      RankText(failure.rank) + " on " + job_.nodes[instance.node].name +
+          (failure.exit ? (failure.exit->signal ? " was killed by signal " + std::to_string(*failure.exit->signal)
+                                                : " ended with exit code " + std::to_string(ShellStatus(*failure.exit)))
+                        : " was lost: " + failure.lost_reason));
+}
+
+void Transition::Collect(const RankFailure& first) {
   const Wall ended = first.exit ? first.exit->time : now_.wall;
   const Duration ago = std::clamp<Duration>(now_.wall - ended, Duration::zero(), kCollectCap);
   job_.failure_began = {Monotonic{now_.monotonic.since_origin - ago}, Wall{now_.wall.since_epoch - ago}};
   job_.phase = Phase::kCollecting;
-  ClearFailures();
-  AddFailure(first);
-  Tell("aimaster.instance.failed", job_.instances[Value(first.instance)].name,
-       RankText(first.rank) + " on " + job_.nodes[job_.instances[Value(first.instance)].node].name +
-           (first.exit ? (first.exit->signal ? " was killed by signal " + std::to_string(*first.exit->signal)
-                                             : " ended with exit code " + std::to_string(ShellStatus(*first.exit)))
-                       : " was lost: " + first.lost_reason));
-
-  EndAllStages();  // a round that fails before it is ready
   job_.pending_stages.push_back({Stage::kDetect, job_.failure_began, ago});
   BeginStage(Stage::kCollect);
-  job_.deadlines.start.reset();  // what has failed is being looked into; that others are not up yet is no cause
   job_.deadlines.collect = now_.monotonic + job_.spec.timing.collect_window;
   job_.deadlines.collect_cap = now_.monotonic + kCollectCap;
   ++job_.collection;
@@ -122,18 +138,30 @@ void Transition::CloseCollectionWhenComplete() {
 void Transition::AskForJudgement() {
   job_.phase = Phase::kJudging;
   BeginStage(Stage::kDecide);
-  Act(JudgeFailure{.judgement_number = ++job_.judgement_number});
+  ++job_.judgement_number;
+  Act(JudgeOrder(job_));
 }
 
 void Transition::On(const FailureJudged& input) {
   if (job_.phase != Phase::kJudging || input.judgement_number != job_.judgement_number) return;
-  if (!IsAbout(job_, input.judgement)) return;
-  Decide(input.judgement);
+  const bool known = IsAbout(job_, input.judgement) &&
+                     std::ranges::all_of(input.others, [this](const Judgement& j) { return IsAbout(job_, j); });
+  if (!known) return;
+  if (input.apart) {
+    DecideApart(input);
+  } else {
+    Decide(input.judgement);
+  }
 }
 
 void Transition::Decide(const Judgement& judgement) {
-  Ruling ruling = RuleOnFailure(job_, judgement, now_.monotonic);
+  CarryOut(judgement, RuleOnFailure(job_, judgement, now_.monotonic));
+}
+
+// What it means for the job as a whole.
+void Transition::CarryOut(const Judgement& judgement, Ruling ruling) {
   EndStage(Stage::kDecide);
+  if (IsAsync(job_)) EndAllStages();
   std::vector<std::string> reasons = judgement.reasons;
   reasons.insert(reasons.end(), ruling.reasons.begin(), ruling.reasons.end());
   switch (ruling.verdict) {
@@ -221,6 +249,7 @@ void Transition::On(const NodeLost& input) {
   Tell("aimaster.node.lost", found->second.name, "node " + found->second.name + " is lost: " + input.reason);
   job_.collecting_from.erase(input.node);
   LoseRanksOf(input.node, input.reason);
+  if (RoundIsUp() && job_.tallies.waiting > 0) StartWaiting();
   switch (job_.phase) {
     case Phase::kAcquiring:
     case Phase::kReserving:
@@ -244,16 +273,15 @@ void Transition::On(const NodeLost& input) {
 
 // The provider has confirmed that nothing runs there any more.
 void Transition::LoseRanksOf(NodeIndex node, const std::string& reason) {
-  for (uint32_t slot = 0; slot < job_.placement.size(); ++slot) {
-    if (job_.placement[slot] != node) continue;
-    for (const InstanceIndex index : InstancesOfSlot(job_.spec, slot)) {
-      const InstanceState& instance = job_.instances[Value(index)];
-      if (!instance.live) continue;
-      LoseSilentRanks(index, "node " + job_.nodes[node].name + " was lost: " + reason, true);
-      SetLive(index, false);
-      const bool succeeded = instance.ranks_succeeded == instance.ranks;
-      SetStatus(index, succeeded ? InstanceStatus::kSucceeded : InstanceStatus::kFailed);
-    }
+  for (size_t i = 0; i < job_.instances.size(); ++i) {
+    const InstanceIndex index{static_cast<uint32_t>(i)};
+    const InstanceState& instance = job_.instances[i];
+    if (!instance.live || instance.node != node) continue;
+    LoseSilentRanks(index, "node " + job_.nodes[node].name + " was lost: " + reason, true);
+    SetLive(index, false);
+    const bool succeeded = instance.ranks_succeeded == instance.ranks;
+    SetStatus(index, succeeded ? InstanceStatus::kSucceeded : InstanceStatus::kFailed);
+    if (RenewalOf(instance) == Renewal::kStopping) ContinueAlone(index);
   }
 }
 
@@ -270,7 +298,7 @@ void Transition::LoseSilentRanks(InstanceIndex index, const std::string& reason,
                    .exit = std::nullopt,
                    .lost_reason = reason,
                    .node_lost = node_lost,
-                   .stopped_by_us = job_.phase == Phase::kStopping}});
+                   .stopped_by_us = job_.phase == Phase::kStopping || RenewalOf(instance) == Renewal::kStopping}});
   }
 }
 

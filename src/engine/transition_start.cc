@@ -44,7 +44,7 @@ void Transition::Acquire() {
   job_.deadlines.start = now_.monotonic + job_.spec.timing.start_timeout;
   job_.slots_filled = 0;
   BeginStage(Stage::kAcquire);
-  if (AcquireNodes wanted = AcquireOrder(job_); !wanted.nodes.empty()) Act(std::move(wanted));
+  AskForNodes();
   if (AllSlotsFilled()) StartRound();
 }
 
@@ -56,18 +56,24 @@ void Transition::On(const NodeJoined& input) {
   found->second.address = input.address;
   Tell("aimaster.node.joined", input.name, "node " + input.name + " is connected");
   if (job_.phase == Phase::kAcquiring && AllSlotsFilled()) StartRound();
+  if (RoundIsUp() && job_.tallies.waiting > 0) StartWaiting();
 }
 
 void Transition::On(const NodeDenied& input) {
-  if (job_.phase != Phase::kAcquiring) return;
+  const bool waits = RoundIsUp() && job_.tallies.waiting > 0;
+  if (job_.phase != Phase::kAcquiring && !waits) return;
   Tell("aimaster.node.denied", "", "no other node: " + input.reason);
   for (auto& [index, node] : job_.nodes) {
     if (!node.joined) node.lost = true;
   }
-  if (!FillSlots()) {
-    End(JobStatus::kFailed, "NoNode", "no node is left to run on: " + input.reason, 1);
-    return;
+  const bool filled = FillSlots();
+  const std::string no_node = "no node is left to run on: " + input.reason;
+  if (waits) {
+    if (filled) return StartWaiting();
+    Record("NoNode", no_node, {});
+    return FailNow("NoNode", no_node);
   }
+  if (!filled) return End(JobStatus::kFailed, "NoNode", no_node, 1);
   StartRound();
 }
 
@@ -109,19 +115,30 @@ void Transition::StartAllInstances() {
   job_.deadlines = {.start = now_.monotonic + job_.spec.timing.start_timeout};
   for (size_t i = 0; i < job_.instances.size(); ++i) {
     const InstanceIndex index{static_cast<uint32_t>(i)};
-    InstanceState& instance = Changed(index);
-    instance.attempt = Attempt{instance.starts++};
-    instance.status = InstanceStatus::kStarting;
-    instance.live = true;
-    instance.started = instance.ready = false;
-    instance.ranks_succeeded = instance.ranks_failed = 0;
-    instance.exit_code = instance.signal = std::nullopt;
-    Act(StartOrder(job_, index));
+    BeginAttempt(index);
+    job_.instances[i].live = true;
+    if (!IsAsync(job_)) continue;
+    Own(index).started_alone = false;
+    Own(index).first_local_rank.reset();
   }
   ChangedRound();
   Tell("aimaster.round.started", "",
        "round " + std::to_string(Value(job_.round)) + " starts " + Count(job_.instances.size(), "instance") +
            ", MASTER_PORT " + std::to_string(job_.master_port));
+}
+
+void Transition::BeginAttempt(InstanceIndex index) {
+  InstanceState& instance = Changed(index);
+  instance.attempt = Attempt{instance.starts++};
+  SetStatus(index, InstanceStatus::kStarting);
+  instance.started = instance.ready = false;
+  instance.ranks_succeeded = instance.ranks_failed = 0;
+  instance.exit_code = instance.signal = std::nullopt;
+  if (IsAsync(job_)) {
+    Own(index).start = now_.monotonic;
+    SetDeadline(index, now_.monotonic + job_.spec.timing.start_timeout);
+  }
+  Act(StartOrder(job_, index));
 }
 
 void Transition::On(const InstanceStarted& input) {
@@ -130,7 +147,11 @@ void Transition::On(const InstanceStarted& input) {
   Changed(input.instance).started = true;
   ++job_.tallies.started;
   if (instance->status == InstanceStatus::kStarting) instance->status = InstanceStatus::kRunning;
-  if (job_.phase != Phase::kRunning || !All(job_.tallies.started)) return;
+  FinishStartStage();
+}
+
+void Transition::FinishStartStage() {
+  if (job_.phase != Phase::kRunning || !All(job_.tallies.started) || !IsOpen(Stage::kStart)) return;
   EndStage(Stage::kStart);
   BeginStage(Stage::kReady);
   job_.status = JobStatus::kRunning;
@@ -146,6 +167,10 @@ void Transition::On(const InstanceReady& input) {
 void Transition::MarkReady(InstanceIndex index) {
   Changed(index).ready = true;
   ++job_.tallies.ready;
+  if (IsAsync(job_) && RenewalOf(job_.instances[Value(index)]) == Renewal::kNone && RoundIsUp()) {
+    SetDeadline(index, std::nullopt);
+    CloseOwnRecord(index, RestartResult::kRestarted);
+  }
   if (job_.phase == Phase::kRunning && All(job_.tallies.ready)) FinishReadyStage();
 }
 
@@ -154,27 +179,26 @@ void Transition::FinishReadyStage() {
   if (!job_.deadlines.start && job_.phase != Phase::kRunning) return;
   job_.deadlines.start.reset();
   EndStage(Stage::kReady);
-  if (job_.records.empty() || job_.records.back().result != RestartResult::kRestarting) return;
-  CloseRecord(RestartResult::kRestarted);
+  const std::optional<Duration> duration = CloseRecord(RestartResult::kRestarted);
+  if (!duration) return;
   Tell("aimaster.round.ready", "",
-       "round " + std::to_string(Value(job_.round)) + " is ready, " + FormatDuration(*job_.records.back().duration) +
-           " after the failure");
+       "round " + std::to_string(Value(job_.round)) + " is ready, " + FormatDuration(*duration) + " after the failure");
 }
 
 // The round could not be started for a reason that is no rank's: judged here, since there is nothing for a detector.
-void Transition::FailStart(std::string fault, std::string message) {
+void Transition::FailStart(std::string fault, std::string message, std::optional<InstanceIndex> instance) {
   Judgement judgement;
   judgement.fault = std::move(fault);
   judgement.category = "system";
   judgement.message = std::move(message);
   judgement.source = ErrorSource::kProvider;
   judgement.retryable = Retryable::kYes;
-  for (size_t i = 0; i < job_.instances.size(); ++i) {
-    if (job_.instances[i].started) continue;
-    judgement.root_instance = InstanceIndex{static_cast<uint32_t>(i)};
-    judgement.root_node = job_.instances[i].node;
-    break;
+  const auto unstarted = std::ranges::find(job_.instances, false, &InstanceState::started);
+  if (!instance && unstarted != job_.instances.end()) {
+    instance = InstanceIndex{static_cast<uint32_t>(unstarted - job_.instances.begin())};
   }
+  judgement.root_instance = instance.value_or(InstanceIndex{});
+  if (instance) judgement.root_node = job_.instances[Value(*instance)].node;
   judgement.reasons.push_back(judgement.message);
   job_.failure_began = now_;
   EndAllStages();

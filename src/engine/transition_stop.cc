@@ -20,7 +20,7 @@ void Transition::On(const StopRequested& input) {
     case Phase::kJudging:
       break;
     case Phase::kStopping:
-      if (job_.stop_purpose == StopPurpose::kFail || job_.stop_purpose == StopPurpose::kUserStop) {
+      if (job_.stop_purpose != StopPurpose::kRestart && job_.stop_purpose != StopPurpose::kRetryStart) {
         // It is going down already; only the hurry can be new.
         if (input.at_once && !job_.stop_at_once) StopLiveInstances(true);
         return;
@@ -38,6 +38,7 @@ void Transition::On(const StopRequested& input) {
 }
 
 void Transition::StopAll(StopPurpose purpose) {
+  EndOwnLives(purpose == StopPurpose::kUserStop ? RestartResult::kStopped : RestartResult::kFailed);
   job_.phase = Phase::kStopping;
   job_.stop_purpose = purpose;
   job_.deadlines = {};
@@ -78,6 +79,7 @@ void Transition::On(const InstanceEnded& input) {
   } else {
     SetStatus(input.instance, InstanceStatus::kStopped);
   }
+  if (RoundIsUp() && RenewalOf(*instance) == Renewal::kStopping) return ContinueAlone(input.instance);
   switch (job_.phase) {
     case Phase::kRunning:
       SucceedWhenAllHave();
@@ -95,10 +97,19 @@ void Transition::On(const InstanceEnded& input) {
   }
 }
 
+// Servers don't end by themselves: when all others have, they are stopped, which is no failure.
 void Transition::SucceedWhenAllHave() {
-  if (!All(job_.tallies.succeeded)) return;
-  Record("Succeed", "every rank ended with exit code 0", {});
-  End(JobStatus::kSucceeded, "JobSucceeded", "every rank ended with exit code 0", 0);
+  uint32_t working = 0;
+  for (const RoleSpec& role : job_.spec.roles) working += ServesOnly(role.role) ? 0 : role.count;
+  const bool all = All(job_.tallies.succeeded);
+  if (!all && (working == 0 || job_.tallies.work_succeeded < working)) return;
+  job_.reason_code = "JobSucceeded";
+  job_.reason_message = working == job_.instances.size() || working == 0
+                            ? "every rank ended with exit code 0"
+                            : "every rank that is no ps ended with exit code 0";
+  Record("Succeed", job_.reason_message, {});
+  if (!all) return StopAll(StopPurpose::kSucceed);
+  End(JobStatus::kSucceeded, job_.reason_code, job_.reason_message, 0);
 }
 
 void Transition::ContinueWhenStopped() {
@@ -110,12 +121,17 @@ void Transition::ContinueWhenStopped() {
     case StopPurpose::kRestart:
     case StopPurpose::kRetryStart:
       for (size_t i = 0; i < job_.instances.size(); ++i) {
-        SetStatus(InstanceIndex{static_cast<uint32_t>(i)}, InstanceStatus::kPending);
+        const InstanceIndex index{static_cast<uint32_t>(i)};
+        SetStatus(index, InstanceStatus::kPending);
+        job_.instances[i].node = job_.placement[SlotOf(job_.spec, index)];  // also where it ran on elsewhere
       }
       ReplaceNodes();
       return;
     case StopPurpose::kFail:
       End(JobStatus::kFailed, job_.reason_code, job_.reason_message, job_.exit_code);
+      return;
+    case StopPurpose::kSucceed:
+      End(JobStatus::kSucceeded, job_.reason_code, job_.reason_message, 0);
       return;
     case StopPurpose::kUserStop:
       End(JobStatus::kStopped, job_.reason_code, job_.reason_message, 1);
@@ -151,6 +167,16 @@ void Transition::ReplaceNodes() {
   Acquire();
 }
 
+// The same for one slot of a job that runs.
+void Transition::ReplaceSlot(uint32_t slot) {
+  const std::set<NodeIndex> placed(job_.placement.begin(), job_.placement.end());
+  const auto spare = std::ranges::find_if(
+      job_.nodes, [&](const auto& entry) { return NodeUsable(entry.first) && !placed.contains(entry.first); });
+  const NodeIndex replacement = spare != job_.nodes.end() ? spare->first : NextNodeIndex();
+  if (spare == job_.nodes.end()) job_.nodes[replacement] = {};
+  Place(slot, replacement);
+}
+
 // Puts each slot whose node can't be used on the usable node that carries the fewest slots. False: there is none.
 bool Transition::FillSlots() {
   std::map<NodeIndex, uint32_t> slots_on;
@@ -172,7 +198,10 @@ bool Transition::FillSlots() {
 
 void Transition::Place(uint32_t slot, NodeIndex node) {
   job_.placement[slot] = node;
-  for (const InstanceIndex index : InstancesOfSlot(job_.spec, slot)) Changed(index).node = node;
+  for (const InstanceIndex index : InstancesOfSlot(job_.spec, slot)) {
+    const bool starts_there = !RoundIsUp() || RenewalOf(job_.instances[Value(index)]) == Renewal::kWaiting;
+    if (starts_there) Seat(index, node);
+  }
 }
 
 void Transition::EscalateStop() {
@@ -180,8 +209,7 @@ void Transition::EscalateStop() {
   const std::string names = NamesOfLive();
   ++job_.stop_escalations;
   // A node that is silent may not have heard of it yet, and is being recovered.
-  const Duration patience = job_.spec.timing.stop_grace + 2 * job_.spec.timing.node_lost_timeout + kUnkillableAfter;
-  if (now_.monotonic - job_.stop_began < patience) {
+  if (now_.monotonic - job_.stop_began < StopPatience()) {
     Tell("aimaster.instance.unkillable", "", "still not gone, killing again: " + names);
     StopLiveInstances(true);
     return;
@@ -193,6 +221,10 @@ void Transition::EscalateStop() {
       "processes of " + names +
           " could not be killed (uninterruptible sleep?); unkillable.json in the attempt's folder names them",
       job_.exit_code == 0 ? 1 : job_.exit_code);
+}
+
+Duration Transition::StopPatience() const {
+  return job_.spec.timing.stop_grace + 2 * job_.spec.timing.node_lost_timeout + kUnkillableAfter;
 }
 
 void Transition::End(JobStatus status, std::string reason_code, std::string reason_message, int exit_code) {
@@ -222,13 +254,15 @@ void Transition::End(JobStatus status, std::string reason_code, std::string reas
   Act(FinishJob{});
 }
 
-// The restart that is under way, if one is, has come to this end.
-void Transition::CloseRecord(RestartResult result) {
-  if (job_.records.empty() || job_.records.back().result != RestartResult::kRestarting) return;
-  RestartRecord& record = job_.records.back();
-  record.result = result;
-  record.duration = now_.monotonic - record.began.monotonic;
-  changed_records_.insert(job_.records.size() - 1);
+// The restart of the job that is under way, if one is, has come to this end. How long it took; none: there was none.
+std::optional<Duration> Transition::CloseRecord(RestartResult result) {
+  const auto last =
+      std::ranges::find(job_.records.rbegin(), job_.records.rend(), RestartScope::kJob, &RestartRecord::scope);
+  if (last == job_.records.rend() || last->result != RestartResult::kRestarting) return std::nullopt;
+  last->result = result;
+  last->duration = now_.monotonic - last->began.monotonic;
+  changed_records_.insert(static_cast<size_t>(job_.records.rend() - last) - 1);
+  return last->duration;
 }
 
 }  // namespace aimaster

@@ -10,8 +10,9 @@ namespace aimaster {
 namespace {
 
 // A job of two instances on two nodes, brought to the given phase.
-EngineHarness InPhase(Phase phase) {
+EngineHarness InPhase(Phase phase, ExecutionMode mode = ExecutionMode::kSync) {
   EngineHarness job(2, 2);
+  job.spec.fault_tolerance.execution_mode = mode;
   if (phase == Phase::kNew) return job;
   job.Submit();
   if (phase == Phase::kAcquiring) return job;
@@ -24,7 +25,7 @@ EngineHarness InPhase(Phase phase) {
   if (phase == Phase::kCollecting) return job;
   job.Collect();
   if (phase == Phase::kJudging) return job;
-  job.Judged(job.Verdict(0));
+  job.Judged(job.Verdict(0));  // one judgement over all: about the job, also in Async
   if (phase == Phase::kStopping) return job;
   job.Feed(StopRequested{true, "test"});
   job.EndedAll();
@@ -99,6 +100,77 @@ TEST(TransitionTableTest, EveryInputInEveryPhaseLeadsWhereTheTableSays) {
   }
 }
 
+TEST(TransitionTableTest, InAnAsyncJobTheSameHoldsUntilAWorkerIsDecidedAbout) {
+  // As above; only that who succeeds, or ends, while another is judged makes no failure of the job.
+  const char* const table[] = {/* New        */ "A N N N N N N N N N N N N N N N",
+                               /* Acquiring  */ "A A A E A A A A A A A A A A E A",
+                               /* Reserving  */ "P P P P A R P P P P P P P P E P",
+                               /* Running    */ "R R R R C R R R R R C C R R S R",
+                               /* Collecting */ "C C C C J C C C C J J J C C S C",
+                               /* Judging    */ "J J J J J J J J J J J J J S S J",
+                               /* Stopping   */ "S S S S S S S S S S S S S S S S",
+                               /* Ended      */ "E E E E E E E E E E E E E E E E"};
+  const std::string letters = "NAPRCJSE";
+  for (size_t phase = 0; phase < std::size(kPhases); ++phase) {
+    for (size_t kind = 0; kind < kEventKinds; ++kind) {
+      EngineHarness job = InPhase(kPhases[phase], ExecutionMode::kAsync);
+      ASSERT_EQ(job.job().phase, kPhases[phase]);
+      job.Feed(MakeEvent(kind, job));
+      EXPECT_EQ(letters[static_cast<size_t>(job.job().phase)], table[phase][kind * 2])
+          << "phase " << letters[phase] << ", input " << kind;
+    }
+  }
+}
+
+// Renewal × what may come: the state of the instance that follows, and whether its next attempt has begun.
+TEST(TransitionTableTest, EveryInputInEveryStateOfARestartLeadsWhereTheTableSays) {
+  // Columns: Started Ready Succeeded Failed Ended Lost(node) Judged(again) Tick(its deadline)
+  const std::vector<std::pair<Renewal, std::string>> table = {
+      {Renewal::kNone, "- - - F F F - -"},
+      {Renewal::kFailed, "F F F F F F s F"},
+      {Renewal::kStopping, "s s s s + w s s"},
+      {Renewal::kWaiting, "w w w w w w w w"},
+  };
+  const std::string letters = "-Fsw";
+  for (const auto& [renewal, row] : table) {
+    for (size_t column = 0; column < 8; ++column) {
+      EngineHarness job(3, 2);  // instances 0 and 1 on node 0, 2 on node 1
+      job.spec.fault_tolerance.execution_mode = ExecutionMode::kAsync;
+      job.Run();
+      const auto last_letter = [&] {
+        const InstanceState& instance = job.job().instances[2];
+        const char letter = letters[static_cast<size_t>(RenewalOf(instance))];
+        return letter == '-' && instance.attempt > Attempt{0} ? '+' : letter;
+      };
+      if (renewal == Renewal::kFailed) {
+        job.Fail(2);
+        job.Collect();
+      }
+      if (renewal == Renewal::kStopping) job.FailAlone(2);
+      if (renewal == Renewal::kWaiting) {
+        job.Feed(NodeLost{NodeIndex{1}, "gone"});
+        job.Collect();
+        job.JudgedApart({job.Verdict(2)});
+      }
+      const InstanceIndex two{2};
+      const Attempt attempt = job.AttemptOf(2);
+      const Event events[] = {InstanceStarted{two, attempt},
+                              InstanceReady{two, attempt},
+                              RankSucceeded{two, attempt, Rank{2}},
+                              RankFailed{job.Failure(2, 9)},
+                              InstanceEnded{two, attempt},
+                              NodeLost{NodeIndex{1}, "gone"},
+                              FailureJudged{job.job().judgement_number, job.Verdict(2), true},
+                              Tick{}};
+      if (column == 7 && job.job().instances[2].own->deadline) job.Pass(std::chrono::minutes{11});
+      job.Feed(events[column]);
+      char expected = row[column * 2];
+      if (renewal == Renewal::kStopping && column == 7) expected = '-';  // it can't be killed: the job fails
+      EXPECT_EQ(last_letter(), expected) << Name(renewal) << ", column " << column;
+    }
+  }
+}
+
 TEST(TransitionTableTest, WhatIsAboutAFormerAttemptChangesNothing) {
   EngineHarness job = InPhase(Phase::kStopping);
   job.EndedAll();
@@ -147,6 +219,101 @@ RC_GTEST_PROP(EnginePropertyTest, WhateverHappensTheRulesHold, ()) {
     RC_ASSERT(job.job().restarts <= 2u);
     RC_ASSERT(job.job().records.size() == job.job().restarts);
     for (const auto& [index, node] : job.job().nodes) RC_ASSERT(!(node.isolated && node.lost && !node.joined));
+  }
+}
+
+RC_GTEST_PROP(EnginePropertyTest, WhateverHappensToAnAsyncJobTheRulesHold, ()) {
+  EngineHarness job(4, 2);
+  job.spec.fault_tolerance.execution_mode = ExecutionMode::kAsync;
+  job.spec.fault_tolerance.max_num_of_job_restart = 2;
+  job.spec.roles = {{Role::kWorker, 3, 1}, {Role::kPs, 1, 1}};
+  job.Submit();
+  job.JoinAll();
+  job.Port();
+  std::set<std::pair<InstanceIndex, Attempt>> judged;
+  uint32_t alone = 0;
+  for (const auto& [step, number] : *rc::gen::container<std::vector<std::pair<uint32_t, uint32_t>>>(
+           rc::gen::pair(rc::gen::inRange<uint32_t>(0, 11), rc::gen::inRange<uint32_t>(0, 4)))) {
+    job.Pass(std::chrono::milliseconds{*rc::gen::inRange(0, 3000)});
+    const std::vector<InstanceState> before = job.job().instances;
+    const size_t records = job.job().records.size();
+    const InstanceIndex index{number};
+    const Attempt attempt = job.AttemptOf(number);
+    switch (step) {
+      case 0:
+      case 1:
+        job.Fail(number, 1 + static_cast<int>(number));
+        break;
+      case 2:
+        job.Ended(number);
+        break;
+      case 3:
+        job.Feed(InstanceStarted{index, attempt});
+        break;
+      case 4:
+        job.Feed(InstanceReady{index, attempt});
+        break;
+      case 5:
+        job.Feed(RankSucceeded{index, attempt, Rank{number}});
+        break;
+      case 6:
+        if (number == 0) job.Feed(NodeLost{NodeIndex{*rc::gen::inRange(0u, 3u)}, "gone"});
+        break;
+      case 7:
+        job.Feed(NodeDenied{"no more"});
+        break;
+      case 8:
+        if (job.job().phase == Phase::kCollecting) job.Collect();
+        break;
+      case 9: {
+        if (job.job().phase != Phase::kJudging) break;
+        const bool apart = std::get<JudgeFailure>(job.engine.Outstanding().back()).apart;
+        std::vector<Judgement> all;
+        std::set<InstanceIndex> named;
+        for (const RankFailure& failure : job.job().failures) {
+          if (named.insert(failure.instance).second) all.push_back(job.Verdict(Value(failure.rank)));
+        }
+        if (apart) job.JudgedApart(all);
+        if (!apart) job.Judged(all.front());
+        break;
+      }
+      default:
+        if (job.job().phase == Phase::kReserving) job.Port();
+        if (job.engine.NextDeadline()) job.NextTick();
+    }
+    const JobState& now = job.job();
+    RC_ASSERT(now.tallies == CountAll(now));
+    std::set<InstanceIndex> restarted;
+    for (size_t i = records; i < now.records.size(); ++i) {
+      if (now.records[i].scope == RestartScope::kJob) continue;
+      ++alone;
+      const InstanceIndex which = now.records[i].judgement.root_instance;
+      restarted.insert(which);
+      RC_ASSERT(RestartsAlone(now.instances[Value(which)].role));
+      if (now.records[i].judgement.fault == "TestFault") {
+        RC_ASSERT(judged.emplace(which, before[Value(which)].attempt).second);  // never twice
+      }
+    }
+    if (now.phase == Phase::kRunning || now.phase == Phase::kCollecting || now.phase == Phase::kJudging) {
+      for (const StopInstance& stop : EngineHarness::Of<StopInstance>(job.last)) {
+        const bool own =
+            restarted.contains(stop.instance) || RenewalOf(before[Value(stop.instance)]) == Renewal::kStopping;
+        RC_ASSERT(own);  // nobody else is stopped
+      }
+      for (const InstanceState& instance : now.instances) {
+        const bool is_judged = RenewalOf(instance) != Renewal::kFailed || now.phase != Phase::kRunning;
+        RC_ASSERT(is_judged);  // no failure is forgotten
+        RC_ASSERT(instance.live || instance.status == InstanceStatus::kSucceeded ||
+                  RenewalOf(instance) != Renewal::kNone);
+      }
+    } else {
+      for (const InstanceState& instance : now.instances) {
+        RC_ASSERT(RenewalOf(instance) == Renewal::kNone);
+        RC_ASSERT(!instance.own || (!instance.own->deadline && !instance.own->open_record));
+      }
+    }
+    RC_ASSERT(now.restarts <= 2u);
+    RC_ASSERT(now.records.size() == now.restarts + alone);
   }
 }
 

@@ -45,7 +45,8 @@ std::string DecisionDifference(const std::vector<Decision>& recorded, const std:
 }
 
 std::string StateDifference(const StoredState& recorded, const JobState& derived) {
-  const StoredState now = StoreState(derived);
+  StoredState now = StoreState(derived);
+  if (recorded.rest.placement.empty()) now.rest.placement.clear();  // an older version derived it
   if (now == recorded) return "";
   const json before_rest = ToJson(recorded.rest), now_rest = ToJson(now.rest);
   for (const auto& [name, value] : before_rest.items()) {

@@ -95,6 +95,8 @@ inline std::string_view Name(StopPurpose purpose) {
       return "fail";
     case StopPurpose::kUserStop:
       return "user-stop";
+    case StopPurpose::kSucceed:
+      return "succeed";
   }
   return "unknown";
 }
@@ -160,8 +162,9 @@ AIMASTER_FIELDS(Judgement) {
   v("root_rank", x.root_rank), v("root_instance", x.root_instance), v("root_node", x.root_node);
   v("error_code", x.error_code), v("fault", x.fault), v("category", x.category), v("message", x.message);
   v("source", x.source), v("retryable", x.retryable), v("severity", x.severity), v("node_suspect", x.node_suspect);
-  v("address_in_use", x.address_in_use), v("never_started", x.never_started), v("reasons", x.reasons);
-  v("details", x.details), v("failed_ranks", x.failed_ranks);
+  v("address_in_use", x.address_in_use), v("never_started", x.never_started);
+  v("is_consequence", x.is_consequence), v("reasons", x.reasons), v("details", x.details);
+  v("failed_ranks", x.failed_ranks);
 }
 
 AIMASTER_FIELDS(JobSubmitted) { v("spec", x.spec); }
@@ -179,10 +182,18 @@ AIMASTER_FIELDS(InstanceEnded) { v("instance", x.instance), v("attempt", x.attem
 AIMASTER_FIELDS(EvidenceCollected) {
   v("collection", x.collection), v("node", x.node), v("dumping_core", x.dumping_core);
 }
-AIMASTER_FIELDS(FailureJudged) { v("judgement_number", x.judgement_number), v("judgement", x.judgement); }
+AIMASTER_FIELDS(FailureJudged) {
+  v("judgement_number", x.judgement_number), v("judgement", x.judgement), v("apart", x.apart), v("others", x.others);
+}
 AIMASTER_FIELDS(StopRequested) { v("at_once", x.at_once), v("by", x.by); }
 AIMASTER_FIELDS(Tick) {
   static_cast<void>(v);  // a moment is all there is to it
+}
+
+AIMASTER_FIELDS(OwnLife) {
+  v("renewal", x.renewal), v("started_alone", x.started_alone), v("restarts", x.restarts), v("start_ns", x.start);
+  v("deadline_ns", x.deadline), v("stop_began_ns", x.stop_began), v("stop_at_once", x.stop_at_once);
+  v("open_record", x.open_record), v("first_local_rank", x.first_local_rank);
 }
 
 AIMASTER_FIELDS(InstanceState) {
@@ -190,6 +201,7 @@ AIMASTER_FIELDS(InstanceState) {
   v("ranks", x.ranks), v("node", x.node), v("status", x.status), v("attempt", x.attempt), v("starts", x.starts);
   v("live", x.live), v("started", x.started), v("ready", x.ready), v("ranks_succeeded", x.ranks_succeeded);
   v("ranks_failed", x.ranks_failed), v("exit_code", x.exit_code), v("signal", x.signal);
+  v("own", x.own);
 }
 
 AIMASTER_FIELDS(NodeState) {
@@ -241,8 +253,8 @@ AIMASTER_FIELDS(StateRest) {
   v("quick_failures", p.quick_failures), v("failed_workers", p.failed_workers);
   v("pending_stages", p.pending_stages), v("failure_began", p.failure_began), v("stop_began_ns", p.stop_began);
   v("stop_escalations", p.stop_escalations), v("deadlines_ns", p.deadlines), v("ranks_ended", x.ranks_ended);
-  v("instances", x.instances), v("nodes", x.nodes), v("rounds", x.rounds), v("records", x.records);
-  v("failures", x.failures);
+  v("placement", x.placement), v("instances", x.instances), v("nodes", x.nodes), v("rounds", x.rounds);
+  v("records", x.records), v("failures", x.failures);
 }
 
 AIMASTER_FIELDS(StoredState) {

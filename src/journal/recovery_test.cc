@@ -60,6 +60,52 @@ TEST_F(RecoveryTest, AtEveryInputTheSuccessorKnowsWhatThePredecessorKnew) {
   }
 }
 
+// Workers that are being stopped, wait for a node, run on another node than their slot, and have failed.
+TEST_F(RecoveryTest, AtEveryInputOfAnAsyncJobTheSuccessorKnowsHowFarEachInstanceIs) {
+  EngineHarness job(4, 2);
+  job.spec.fault_tolerance.execution_mode = ExecutionMode::kAsync;
+  job.Run();
+  job.Fail(0);
+  job.Collect();
+  Judgement suspect = job.Verdict(0);
+  suspect.node_suspect = true;
+  suspect.severity = Severity::kIsolateNode;
+  job.JudgedApart({suspect});
+  job.Ended(0);
+  job.FailAlone(2);
+  job.Feed(NodeDenied{"only two"});
+  job.Feed(InstanceStarted{InstanceIndex{0}, job.AttemptOf(0)});
+  job.Fail(3);
+  job.Ended(2);
+  for (size_t length = 1; length <= job.inputs.size(); ++length) {
+    std::filesystem::remove(path());
+    Write({job.inputs.begin(), job.inputs.begin() + static_cast<std::ptrdiff_t>(length)}, 1 + length % 4);
+    Result<Recovered> recovered = Recover();
+    ASSERT_TRUE(recovered) << recovered.error().message;
+    Engine engine;
+    for (size_t i = 0; i < length; ++i) engine.Step(job.inputs[i]);
+    ASSERT_EQ(StoreState(recovered->engine.job()), StoreState(engine.job())) << "after input " << length;
+    EXPECT_EQ(recovered->engine.job().tallies, engine.job().tallies);
+    EXPECT_EQ(recovered->engine.Outstanding(), engine.Outstanding());
+    EXPECT_EQ(recovered->engine.NextDeadline(), engine.NextDeadline());
+    EXPECT_EQ(recovered->engine_change, "");
+    for (size_t i = length; i < job.inputs.size(); ++i) {
+      ASSERT_EQ(recovered->engine.Step(job.inputs[i]), engine.Step(job.inputs[i])) << "input " << i;
+    }
+  }
+}
+
+TEST_F(RecoveryTest, AJournalThatDoesNotKnowPlacesIsReadAsItWas) {
+  const EngineHarness job = RestartedJob();
+  Write(job.inputs);
+  Sql(path(), "UPDATE state SET body = json_remove(body, '$.placement')");
+  Sql(path(), "UPDATE snapshot SET body = json_remove(body, '$.rest.placement')");
+  Result<Recovered> recovered = Recover();
+  ASSERT_TRUE(recovered) << recovered.error().message;
+  EXPECT_EQ(recovered->engine.job().placement, job.job().placement);
+  EXPECT_EQ(recovered->engine_change, "") << "nothing is different but how it is written";
+}
+
 TEST_F(RecoveryTest, ANewJobHasNothingToRecover) {
   const Result<Recovered> recovered = Recover();
   ASSERT_TRUE(recovered);

@@ -1,5 +1,6 @@
 #include "journal/replay.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "engine/engine.h"
@@ -59,11 +60,21 @@ class Replayer {
   // The engine has the failures that the detector was shown, unless there were too many to keep.
   void CompareJudgement(const RecordedInput& recorded, const FailureJudged& judged) {
     const JobState& job = engine_.job();
-    if (!options_.judge || job.phase != Phase::kJudging || judged.judgement_number != job.judgement_number) return;
+    if (judged.apart ? !options_.judge_apart : !options_.judge) return;
+    if (job.phase != Phase::kJudging || judged.judgement_number != job.judgement_number) return;
     if (job.failures.empty() || job.failures_dropped > 0) return;
-    Judgement now = options_.judge(job.failures, static_cast<uint32_t>(job.instance_of_rank.size()));
-    if (now == judged.judgement) return;
-    replay_.judgements.push_back({recorded.number, recorded.input.at, job.round, judged.judgement, std::move(now)});
+    const auto ranks = static_cast<uint32_t>(job.instance_of_rank.size());
+    const auto compare = [&](const Judgement& then, const Judgement& now) {
+      if (now != then) replay_.judgements.push_back({recorded.number, recorded.input.at, job.round, then, now});
+    };
+    if (!judged.apart) return compare(judged.judgement, options_.judge(job.failures, ranks));
+    const std::vector<Judgement> all_now = options_.judge_apart(job.failures, ranks);
+    const auto compare_one = [&](const Judgement& then) {
+      const auto now = std::ranges::find(all_now, then.root_instance, &Judgement::root_instance);
+      if (now != all_now.end()) compare(then, *now);
+    };
+    compare_one(judged.judgement);
+    for (const Judgement& other : judged.others) compare_one(other);
   }
 
   // Only where the state is that of the last input that was read: a running job's may be further.

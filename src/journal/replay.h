@@ -64,6 +64,8 @@ struct ReplayOptions {
   std::optional<FaultToleranceParameters> parameters;
   // The detector of today. None: judgements are not compared.
   std::function<Judgement(std::span<const RankFailure> failures, uint32_t ranks_of_job)> judge;
+  // And where each failed instance is judged by itself.
+  std::function<std::vector<Judgement>(std::span<const RankFailure> failures, uint32_t ranks_of_job)> judge_apart;
 };
 
 // Reads, writes nothing, and needs memory for decisions alone. The job may be running: it is taken as it stands now.

@@ -54,6 +54,16 @@ Status CheckRows(const JobSpec& spec, const StoredState& stored) {
       return DoesNotFit("instance " + std::to_string(i) + " has other ranks than the job gives it");
     }
     if (!stored.nodes.contains(instance.node)) return DoesNotFit("an instance is on a node that there is not");
+    if (instance.own && instance.own->open_record && *instance.own->open_record >= rest.records) {
+      return DoesNotFit("an instance names a record that there is not");
+    }
+    if (instance.own && instance.own->first_local_rank.value_or(0) > kRanksOfJobMax) {
+      return DoesNotFit("the place of an instance on its node");
+    }
+  }
+  const bool is_placed = std::ranges::all_of(rest.placement, [&](NodeIndex n) { return stored.nodes.contains(n); });
+  if (!is_placed || (!rest.placement.empty() && rest.placement.size() != SlotCount(spec))) {
+    return DoesNotFit("which node instances are started on");
   }
   const uint32_t ranks = WorldSize(spec);
   for (const RankFailure& failure : stored.failures) {
@@ -77,6 +87,12 @@ Status CheckTimes(const StoredState& stored) {
                                rest.progress.deadlines.start, rest.progress.deadlines.stop}) {
     if (deadline) moments.push_back({*deadline, {}});
   }
+  for (const InstanceState& instance : stored.instances) {
+    if (!instance.own) continue;
+    moments.push_back({instance.own->start, {}});
+    moments.push_back({instance.own->stop_began, {}});
+    if (instance.own->deadline) moments.push_back({*instance.own->deadline, {}});
+  }
   for (const StageTime& stage : rest.progress.pending_stages) moments.push_back(stage.start);
   for (const RoundState& round : stored.rounds) {
     moments.push_back(round.start);
@@ -93,6 +109,7 @@ Status CheckTimes(const StoredState& stored) {
 
 StateRest RestOf(const JobState& job) {
   return {job,
+          job.placement,
           ToHex(job.rank_ended),
           static_cast<uint32_t>(job.instances.size()),
           static_cast<uint32_t>(job.nodes.size()),
@@ -119,12 +136,15 @@ Result<JobState> RestoreState(const JobSpec& spec, StoredState stored) {
   job.rounds = std::move(stored.rounds);
   job.records = std::move(stored.records);
   job.failures = std::move(stored.failures);
+  job.placement = rest.placement;
   if (job.phase != Phase::kNew) {
     for (size_t i = 0; i < job.instances.size(); ++i) {
       const InstanceIndex index{static_cast<uint32_t>(i)};
       job.instance_of_rank.insert(job.instance_of_rank.end(), job.instances[i].ranks, index);
-      // A slot holds at least one instance, which is where its slot is.
-      if (SlotOf(spec, index) == job.placement.size()) job.placement.push_back(job.instances[i].node);
+      // A slot holds at least one instance, which was where its slot is while instances moved together only.
+      if (rest.placement.empty() && SlotOf(spec, index) == job.placement.size()) {
+        job.placement.push_back(job.instances[i].node);
+      }
     }
     job.rank_ended.resize(job.instance_of_rank.size());
   }

@@ -2,7 +2,7 @@
 // and not from what it would make of the same inputs itself.
 //
 // Instances, nodes, rounds, records and failures have rows of their own, which are written when they change. The rest
-// is small and is written with every commit. What follows from those (who is placed where, all counts) is made again.
+// is small and is written with every commit. What follows from those (all counts) is made again.
 #pragma once
 
 #include <cstdint>
@@ -18,7 +18,8 @@ namespace aimaster {
 // What has no row of its own.
 struct StateRest {
   JobProgress progress;
-  std::string ranks_ended;  // hexadecimal digits of four ranks each, the first rank in the lowest bit
+  std::vector<NodeIndex> placement;  // empty in journals before engine 3: where the first instance of each slot is
+  std::string ranks_ended;           // hexadecimal digits of four ranks each, the first rank in the lowest bit
   // How many rows of the other kinds belong to it; what lies beyond was left by an earlier failure.
   uint32_t instances = 0, nodes = 0, rounds = 0, records = 0, failures = 0;
   bool operator==(const StateRest&) const = default;

@@ -6,6 +6,7 @@
 #include "core/file_name.h"
 #include "core/overloaded.h"
 #include "core/quote.h"
+#include "detect/judge_apart.h"
 #include "detect/root_cause.h"
 #include "master/commands.h"
 #include "master/report_event.h"
@@ -155,7 +156,15 @@ void Conductor::Do(Moment now, const Action& action) {
                         [this, now](const JudgeFailure& judge) {
                           const JobState& job = engine_.job();
                           const auto ranks = static_cast<uint32_t>(job.instance_of_rank.size());
-                          Feed(now, FailureJudged{judge.judgement_number, Judge(job.failures, ranks)});
+                          FailureJudged judged{.judgement_number = judge.judgement_number, .apart = judge.apart};
+                          if (judge.apart) {
+                            judged.others = JudgeApart(job.failures, ranks);
+                            judged.judgement = std::move(judged.others.front());
+                            judged.others.erase(judged.others.begin());
+                          } else {
+                            judged.judgement = Judge(job.failures, ranks);
+                          }
+                          Feed(now, std::move(judged));
                         },
                         [this, now, &action](const FinishJob&) {
                           SendCommands(action);
