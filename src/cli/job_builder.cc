@@ -128,7 +128,7 @@ Result<JobSpec> BuildJob(const Arguments& arguments, const Surroundings& surroun
   const Result<std::vector<GivenParameter>> given = GivenParameters(arguments);
   if (!given) return std::unexpected(given.error());
   if (auto applied = ApplyParameters(*given, spec); !applied) return std::unexpected(applied.error());
-  if (spec.roles.empty()) spec.roles.push_back(RoleSpec{});
+  CompleteRoles(spec.roles);
   NoteSharedDevices(spec);
   return spec;
 }

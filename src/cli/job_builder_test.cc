@@ -36,6 +36,18 @@ TEST(JobBuilder, ACommandAloneIsAJobOfOneWorker) {
   EXPECT_EQ(spec->id, JobId::FromRandom(7));
 }
 
+TEST(JobBuilder, RolesAreNumberedInOneOrderHoweverTheyAreGiven) {
+  const Result<JobSpec> spec = Build(
+      {"--ps", "2", "--evaluator=1", "--nproc-per-node=4", "--workers", "3", "--chief=1", "--master=0", "--", "x"});
+  ASSERT_TRUE(spec) << spec.error().message;
+  EXPECT_EQ(spec->roles,
+            (std::vector<RoleSpec>{
+                {Role::kChief, 1, 4}, {Role::kWorker, 3, 4}, {Role::kPs, 2, 1}, {Role::kEvaluator, 1, 1}}));
+  EXPECT_EQ(Build({"--master=1", "--", "x"})->roles,
+            (std::vector<RoleSpec>{{Role::kMaster, 1, 1}, {Role::kWorker, 1, 1}}));
+  EXPECT_NE(Refusal({"--chief=2", "--", "x"}).find("--chief"), std::string::npos);
+}
+
 TEST(JobBuilder, FlagsAndTheWholeStringAreOneSetOfParameters) {
   const Result<JobSpec> spec = Build({"--workers", "8", "--error-monitoring-args", "--enable-job-restart True",
                                       "--stop-grace=3", "--max-num-of-job-restart", "5", "--", "x"});

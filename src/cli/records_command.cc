@@ -34,6 +34,7 @@ std::string ErrorCode(const Judgement& judgement) {
 
 std::string Table(const std::vector<RestartRecord>& records) {
   const std::vector<Column> columns = {{.title = "RESTARTS", .align = Column::Align::kRight},
+                                       {.title = "SCOPE"},
                                        {.title = "RESTART TIME"},
                                        {.title = "NODE NAME", .may_be_cut = true},
                                        {.title = "INSTANCE NAME"},
@@ -44,8 +45,9 @@ std::string Table(const std::vector<RestartRecord>& records) {
                                        {.title = "ERROR MESSAGE", .may_be_cut = true}};
   std::vector<std::vector<Cell>> rows;
   for (const RestartRecord& record : records) {
-    rows.push_back({std::to_string(record.restarts), DateTime(record.restart_time.wall), record.node_name,
-                    record.instance_name, ErrorCode(record.judgement), std::string(Name(record.judgement.source)),
+    rows.push_back({std::to_string(record.restarts), record.scope == RestartScope::kJob ? "job" : "instance",
+                    DateTime(record.restart_time.wall), record.node_name, record.instance_name,
+                    ErrorCode(record.judgement), std::string(Name(record.judgement.source)),
                     Cell(std::string(Name(record.result)), ColourOf(record.result)),
                     record.duration ? FormatDuration(*record.duration) : "", record.judgement.message});
   }
@@ -71,14 +73,13 @@ const Command kRecordsCommand = {
     .operands_max = 1,
     .summary = "the job's restarts: when, where and why",
     .details =
-        "One row per restart: its number, when it was decided, the node and the instance of the root cause, the error "
-        "code (the exit status where a process's exit is the cause, else the name of the fault), the error message, "
-        "and "
-        "where the message comes from.\n\n"
-        "RESULT is Restarting while the new round is being brought up, Restarted once all of its ranks are ready, "
-        "Failed "
-        "when it did not get so far, Stopped when somebody stopped the job meanwhile. DURATION is the time that the "
-        "restart cost: from the failure until the new round was ready; empty before that.",
+        "One row per restart: its number, its scope, when it was decided, the node and the instance of the root cause, "
+        "the error code (the exit status where a process's exit is the cause, else the name of the fault), the error "
+        "message, and where the message comes from. SCOPE is job, or instance where an Async job restarted that "
+        "instance alone; RESTARTS then counts those of this instance.\n\n"
+        "RESULT is Restarting while the new round, or the instance, is being brought up, Restarted once all of its "
+        "ranks are ready, Failed when it did not get so far, Stopped when somebody stopped the job meanwhile. DURATION "
+        "is the time that the restart cost: from the failure until it was ready; empty before that.",
     .examples = "aimaster records nightly\naimaster records --json nightly | jq '.[].details'",
     .options = kOptions,
     .run = &Run,

@@ -29,6 +29,10 @@ struct RoleSpec {
   bool operator==(const RoleSpec&) const = default;
 };
 
+// Puts roles in the order in which their ranks are numbered, drops those without instances, gives master and chief as
+// many ranks as a worker, and sees to it that there is a worker.
+void CompleteRoles(std::vector<RoleSpec>& roles);
+
 // Times that a cluster may need longer than we think. Every one is an option of `aimaster run`.
 struct Timing {
   std::chrono::milliseconds stop_grace{10'000};         // from SIGTERM to SIGKILL

@@ -60,7 +60,7 @@ TEST(ParameterParserTest, AnAsyncJob) {
   EXPECT_EQ(parsed.fault_tolerance,
             (FaultToleranceParameters{.execution_mode = ExecutionMode::kAsync,
                                       .fault_tolerant_policy = FaultTolerantPolicy::kOnFailure}));
-  EXPECT_EQ(parsed.notes, Notes{"--job-execution-mode=Async is accepted, but this version does not act on it yet"});
+  EXPECT_EQ(parsed.notes, Notes{});
 }
 
 TEST(ParameterParserTest, TheLongString) {
@@ -146,7 +146,6 @@ TEST(ParameterParserTest, AContradictionNamesBoth) {
 
 TEST(ParameterParserTest, AnAsyncJobIsToldThatHangFlagsDoNothing) {
   const Notes notes = {
-      "--job-execution-mode=Async is accepted, but this version does not act on it yet",
       "--enable-job-hang-detection=True has no effect in a job with --job-execution-mode=Async: hangs are detected in "
       "Sync jobs only",
       "--job-hang-interval=60 has no effect in a job with --job-execution-mode=Async: hangs are detected in Sync jobs "
@@ -161,7 +160,7 @@ TEST(ParameterParserTest, AnAsyncJobIsToldThatHangFlagsDoNothing) {
                   "--enable-job-exit-hang-detection=True --enable-c4d-hang-detection=True")
                 .notes,
             notes);
-  EXPECT_EQ(Parse("--job-execution-mode=Async --enable-job-hang-detection=False").notes.size(), 1u);
+  EXPECT_EQ(Parse("--job-execution-mode=Async --enable-job-hang-detection=False").notes.size(), 0u);
 }
 
 TEST(ParameterParserTest, C4dNeedsHangDetection) {

@@ -60,17 +60,18 @@ struct JobField {
   static void Set(JobSpec& spec, const ParameterValue& value) { ValueToField(value, spec.*Member); }
 };
 
-// A field of the worker role; setting one makes the role when the job has none yet.
-template <auto Member>
-struct WorkerField {
+// A field of a role; setting one makes the role when the job has none yet.
+template <Role kRole, auto Member>
+struct RoleField {
+  static constexpr RoleSpec kAbsent{.role = kRole, .count = kRole == Role::kWorker ? 1u : 0u};
   static ParameterValue Get(const JobSpec& spec) {
-    const auto worker = std::ranges::find(spec.roles, Role::kWorker, &RoleSpec::role);
-    return FieldToValue((worker == spec.roles.end() ? RoleSpec{} : *worker).*Member);
+    const auto role = std::ranges::find(spec.roles, kRole, &RoleSpec::role);
+    return FieldToValue((role == spec.roles.end() ? kAbsent : *role).*Member);
   }
   static void Set(JobSpec& spec, const ParameterValue& value) {
-    auto worker = std::ranges::find(spec.roles, Role::kWorker, &RoleSpec::role);
-    if (worker == spec.roles.end()) worker = spec.roles.insert(spec.roles.end(), RoleSpec{});
-    ValueToField(value, (*worker).*Member);
+    auto role = std::ranges::find(spec.roles, kRole, &RoleSpec::role);
+    if (role == spec.roles.end()) role = spec.roles.insert(spec.roles.end(), kAbsent);
+    ValueToField(value, (*role).*Member);
   }
 };
 
@@ -117,12 +118,12 @@ constexpr Parameter RunField(Parameter row) {
   return row;
 }
 
-template <auto Member>
-constexpr Parameter RunWorker(Parameter row) {
+template <Role kRole, auto Member>
+constexpr Parameter RunRole(Parameter row) {
   row.group = ParameterGroup::kRun;
   row.type = ParameterType::kInteger;
-  row.get = &WorkerField<Member>::Get;
-  row.set = &WorkerField<Member>::Set;
+  row.get = &RoleField<kRole, Member>::Get;
+  row.set = &RoleField<kRole, Member>::Set;
   return row;
 }
 
@@ -298,20 +299,52 @@ constexpr std::array kTable = {
                     "the program brings itself.",
          .example = "pytorch",
          .choices = kFrameworks}),
-    RunWorker<&RoleSpec::count>({.name = "workers",
-                                 .help = "How many worker instances the job has.",
-                                 .details = "The number of worker instances. An instance is what fails and is "
-                                            "restarted as one.",
-                                 .example = "8",
-                                 .minimum = 1,
-                                 .maximum = kWorkersMax}),
-    RunWorker<&RoleSpec::ranks_per_instance>({.name = "nproc-per-node",
-                                              .help = "How many ranks each worker instance has.",
-                                              .details = "The number of training processes of each worker instance. "
-                                                         "The job has `--workers` times this many ranks.",
-                                              .example = "4",
+    RunRole<Role::kWorker, &RoleSpec::count>({.name = "workers",
+                                              .help = "How many worker instances the job has.",
+                                              .details =
+                                                  "The number of worker instances. An instance is what fails and is "
+                                                  "restarted as one.",
+                                              .example = "8",
                                               .minimum = 1,
-                                              .maximum = kRanksPerInstanceMax}),
+                                              .maximum = kWorkersMax}),
+    RunRole<Role::kWorker, &RoleSpec::ranks_per_instance>(
+        {.name = "nproc-per-node",
+         .help = "How many ranks each worker instance has.",
+         .details = "The number of training processes of each worker instance. "
+                    "The job has `--workers` times this many ranks.",
+         .example = "4",
+         .minimum = 1,
+         .maximum = kRanksPerInstanceMax}),
+    RunRole<Role::kMaster, &RoleSpec::count>(
+        {.name = "master",
+         .help = "1: the job has a master beside its workers, which holds rank 0.",
+         .details = "Whether the job has an instance of the role master, which holds rank 0 and has as many ranks as "
+                    "a worker. All roles run the same command and find their own in `ROLE_NAME`; ranks are numbered "
+                    "master, chief, workers, ps, evaluator. In an Async job a failed master restarts the job.",
+         .example = "1",
+         .maximum = 1}),
+    RunRole<Role::kChief, &RoleSpec::count>(
+        {.name = "chief",
+         .help = "1: the job has a chief beside its workers, as TensorFlow knows it.",
+         .details = "Whether the job has an instance of the role chief, which has as many ranks as a worker. In an "
+                    "Async job a failed chief restarts the job.",
+         .example = "1",
+         .maximum = 1}),
+    RunRole<Role::kPs, &RoleSpec::count>(
+        {.name = "ps",
+         .help = "How many parameter servers the job has.",
+         .details = "The number of instances of the role ps, of one rank each. A ps serves: when all other instances "
+                    "have succeeded it is stopped, and the job has succeeded. In an Async job a failed ps restarts the "
+                    "job.",
+         .example = "2",
+         .maximum = kWorkersMax}),
+    RunRole<Role::kEvaluator, &RoleSpec::count>(
+        {.name = "evaluator",
+         .help = "1: the job has an evaluator beside its workers.",
+         .details = "Whether the job has an instance of the role evaluator, of one rank. In an Async job a failed "
+                    "evaluator is restarted alone, as a worker is.",
+         .example = "1",
+         .maximum = 1}),
     RunField<&JobSpec::local_nodes>({.name = "local-nodes",
                                      .type = ParameterType::kInteger,
                                      .help = "How many nodes this machine pretends to be.",

@@ -14,6 +14,7 @@ constexpr BreakInfo kBreaks[] = {
      "the master believes the limit of restarts to be one higher"},
     {Break::kGiveUpEarly, "give-up-early", "restart-limit",
      "the master believes the limit of restarts to be one lower"},
+    {Break::kTakeAllAlong, "take-all-along", "alone", "the master believes every job to be Sync"},
     {Break::kLoseExit, "lose-exit", "exits", "an agent keeps a failed rank's exit to itself"},
     {Break::kCountTwice, "count-twice", "exits", "an agent reports an old exit again as that of the next attempt"},
     {Break::kForgetTick, "forget-tick", "replay", "a deadline that fired is not journaled"},

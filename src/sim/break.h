@@ -14,6 +14,7 @@ enum class Break {
   kStartTwice,
   kRestartOnceMore,
   kGiveUpEarly,
+  kTakeAllAlong,
   kLoseExit,
   kCountTwice,
   kForgetTick,

@@ -16,7 +16,9 @@ class Exits : public Watcher {
 
   void OnDurable(const DurableStep& step) override {
     for (const CountedExit& exit : step.counted) Count(exit);
-    if (std::holds_alternative<FailureJudged>(step.input.event)) Judged(step.job);
+    // In an Async job what was decided is no longer there: check_alone.cc.
+    const bool is_sync = !IsAsync(step.job);
+    if (is_sync && std::holds_alternative<FailureJudged>(step.input.event)) Judged(step.job);
   }
 
  private:

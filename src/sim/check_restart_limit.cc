@@ -1,5 +1,6 @@
 // Limits are kept, and used: the job is restarted as long as policy and limits of the submitted job allow it, and not
 // once more. The rules are written here a second time, from what the parameters promise.
+#include <algorithm>
 #include <map>
 #include <set>
 
@@ -17,17 +18,37 @@ class RestartLimit : public Watcher {
   std::string_view name() const override { return "restart-limit"; }
 
   void OnDurable(const DurableStep& step) override {
+    const auto* judged = std::get_if<FailureJudged>(&step.input.event);
+    if (judged && judged->apart && !step.result.decisions.empty()) {
+      RuledApart(*judged, step);
+    } else {
+      for (const Decision& decision : step.result.decisions) Ruled(decision, step, judged);
+    }
+    for (; records_ < step.job.records.size(); ++records_) {
+      const RestartRecord& record = step.job.records[records_];
+      if (judged == nullptr) AddFailedWorker(step.job, record.judgement.root_instance);  // a start that failed
+      if (record.scope == RestartScope::kInstance) started_alone_.insert(record.judgement.root_instance);
+    }
     for (const Decision& decision : step.result.decisions) {
-      const bool restarts = decision.kind == "Restart";
-      if (!restarts && decision.kind != "Fail") continue;
-      Ruled(step, restarts);
+      if (decision.kind == "Restart" || decision.kind == "RetryStart") started_alone_.clear();
+    }
+    for (const Action& action : step.result.actions) {
+      if (const auto* start = std::get_if<StartInstance>(&action)) starts_[start->instance] = step.input.at.monotonic;
     }
   }
 
  private:
-  void Ruled(const DurableStep& step, bool restarts) {
-    const auto* judged = std::get_if<FailureJudged>(&step.input.event);
-    const bool may_restart = judged ? MayRestart(judged->judgement, step, restarts) : MayStartAgain(step);
+  void Ruled(const Decision& decision, const DurableStep& step, const FailureJudged* judged) {
+    const bool restarts = decision.kind == "Restart";
+    if (decision.kind == "RestartInstance") {  // it did not start, or its node did not come
+      const uint32_t times = TimesNotStarted(step.job);
+      if (limits_.fault_tolerant_policy == FaultTolerantPolicy::kNever || times > limits_.max_num_of_same_error) {
+        Complain("an instance that did not start is started again, and its policy or a limit forbids it");
+      }
+      return;
+    }
+    if (!restarts && decision.kind != "Fail") return;
+    const bool may_restart = judged ? MayRestart(judged->judgement, step, restarts) : MayStartAgain(step, restarts);
     if (restarts && restarts_ >= limits_.max_num_of_job_restart) {
       return Complain("restart " + std::to_string(restarts_ + 1) + ", and the limit is " +
                       std::to_string(limits_.max_num_of_job_restart));
@@ -40,14 +61,44 @@ class RestartLimit : public Watcher {
     restarts_ += restarts;
   }
 
+  // Each instance by itself; the first that may not go on takes the job along, before anything is restarted.
+  void RuledApart(const FailureJudged& judged, const DurableStep& step) {
+    std::vector<const Judgement*> all{&judged.judgement};
+    for (const Judgement& other : judged.others) all.push_back(&other);
+    const std::string decided = step.result.decisions.front().kind;
+    const uint32_t retries = step.job.start_retries - (decided == "RetryStart");
+    std::string expected = "RestartInstance";
+    for (const Judgement* judgement : all) {
+      const InstanceIndex index = judgement->root_instance;
+      if (!RestartsAlone(step.job.instances[Value(index)].role)) continue;
+      const bool is_start = step.input.at.monotonic - step.job.rounds.back().start.monotonic < 2min && retries < 5 &&
+                            !started_alone_.contains(index);
+      std::string verdict = "RestartInstance";
+      if (judgement->never_started) {
+        verdict = "Fail";
+      } else if (judgement->address_in_use && is_start) {
+        verdict = "RetryStart";
+      } else if (!judgement->is_consequence && !MayGoOn(*judgement, step, starts_[index])) {
+        verdict = "Fail";
+      }
+      if (expected == "RestartInstance") expected = verdict;
+    }
+    if (decided != expected) Complain("the decision is " + decided + ", and policy and limits demand " + expected);
+  }
+
   bool MayRestart(const Judgement& judgement, const DurableStep& step, bool restarted) {
     if (judgement.never_started) return false;
+    const auto& rounds = step.job.rounds;
+    const bool goes_on = MayGoOn(judgement, step, rounds[rounds.size() - (restarted ? 2 : 1)].start.monotonic);
+    return goes_on && RestartsAreLeft();
+  }
+
+  // Counts it, and asks the policy and what limits failures.
+  bool MayGoOn(const Judgement& judgement, const DurableStep& step, Monotonic since) {
     const std::string place = std::to_string(Value(judgement.root_instance)) + "|" +
                               (judgement.error_code ? std::to_string(*judgement.error_code) : judgement.fault);
     const uint32_t times = ++same_error_[place];
-    const auto& rounds = step.job.rounds;
-    const RoundState& round = rounds[rounds.size() - (restarted ? 2 : 1)];
-    const bool is_quick = step.input.at.monotonic - round.start.monotonic < 1min;
+    const bool is_quick = step.input.at.monotonic - since < 1min;
     uint32_t& quick = quick_[place];
     quick = is_quick ? quick + 1 : 0;
     bool any_root = false;
@@ -63,42 +114,53 @@ class RestartLimit : public Watcher {
         (limits_.fault_tolerant_policy == FaultTolerantPolicy::kExitCodeAndErrorMsg &&
          (judgement.retryable == Retryable::kYes || (judgement.retryable == Retryable::kOncePerPlace && times == 1)));
     const bool progresses = limits_.no_progress_limit == 0 || !is_quick || quick < limits_.no_progress_limit;
-    return by_policy && WithinCounts(times) && WithinRate(step.job) && progresses;
+    return by_policy && times <= limits_.max_num_of_same_error && WithinRate(step.job) && progresses;
   }
 
-  // A start that failed for nobody's fault: every one is retryable, and what counts is where it failed.
-  bool MayStartAgain(const DurableStep& step) const {
+  static uint32_t TimesNotStarted(const JobState& job) {
     uint32_t times = 0;
-    for (const auto& [place, count] : step.job.same_error) {
+    for (const auto& [place, count] : job.same_error) {
       if (place.ends_with("|StartTimeout") || place.ends_with("|NodeTimeout") || place.ends_with("|NoPort")) {
         times = std::max(times, count);
       }
     }
+    return times;
+  }
+
+  // A start that failed for nobody's fault: every one is retryable, and what counts is where it failed.
+  bool MayStartAgain(const DurableStep& step, bool restarted) const {
     const bool by_policy = limits_.fault_tolerant_policy != FaultTolerantPolicy::kNever;
     // Failed workers and quick failures are counted too; where these limits are set, both answers may be right.
     const bool is_free = limits_.max_tolerated_failure_rate < 0 && limits_.no_progress_limit == 0;
-    const bool was_restarted = step.result.decisions.back().kind == "Restart" || step.job.restarts > restarts_;
-    return is_free ? by_policy && WithinCounts(times) : was_restarted;
+    if (!is_free) return restarted;
+    const bool of_one = step.job.reason_message.starts_with("it was not started") ||
+                        step.job.reason_message.starts_with("no node was ready for it");
+    const bool within = TimesNotStarted(step.job) <= limits_.max_num_of_same_error;
+    return by_policy && within && ((!restarted && of_one) || RestartsAreLeft());
   }
 
-  bool WithinCounts(uint32_t times) const {
-    return limits_.enable_job_restart && times <= limits_.max_num_of_same_error &&
-           restarts_ < limits_.max_num_of_job_restart;
+  bool RestartsAreLeft() const { return limits_.enable_job_restart && restarts_ < limits_.max_num_of_job_restart; }
+
+  static bool IsWorker(const InstanceState& instance) {
+    return instance.role == Role::kWorker || instance.role == Role::kMaster || instance.role == Role::kChief;
   }
 
   void AddFailedWorker(const JobState& job, InstanceIndex instance) {
-    const Role role = job.instances[Value(instance)].role;
-    if (role == Role::kWorker || role == Role::kMaster || role == Role::kChief) failed_workers_.insert(instance);
+    if (IsWorker(job.instances[Value(instance)])) failed_workers_.insert(instance);
   }
 
   bool WithinRate(const JobState& job) const {
     if (limits_.max_tolerated_failure_rate < 0) return true;
-    const double allowed = limits_.max_tolerated_failure_rate * static_cast<double>(job.instances.size());
+    const auto workers = std::ranges::count_if(job.instances, IsWorker);
+    const double allowed = limits_.max_tolerated_failure_rate * static_cast<double>(workers);
     return static_cast<double>(failed_workers_.size()) <= allowed + 1e-9;
   }
 
   const FaultToleranceParameters& limits_;
   uint32_t restarts_ = 0;
+  size_t records_ = 0;
+  std::set<InstanceIndex> started_alone_;
+  std::map<InstanceIndex, Monotonic> starts_;
   std::map<std::string, uint32_t> same_error_, quick_;
   std::set<InstanceIndex> failed_workers_;
 };

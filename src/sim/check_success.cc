@@ -1,4 +1,5 @@
-// A job that is said to have succeeded has: each rank's last life ended with 0, and all of them in one round.
+// A job that is said to have succeeded has: each rank's last life ended with 0, and all of them in one round. A ps has
+// no end of its own.
 #include <optional>
 
 #include "sim/checkers.h"
@@ -18,6 +19,7 @@ class Success : public Watcher {
     std::optional<uint32_t> round;
     for (size_t rank = 0; rank < step.job.instance_of_rank.size(); ++rank) {
       const InstanceIndex index = step.job.instance_of_rank[rank];
+      if (ServesOnly(step.job.instances[Value(index)].role)) continue;
       RankLife* last =
           world_.FindRank({Value(index), Value(step.job.instances[Value(index)].attempt)}, static_cast<uint32_t>(rank));
       const std::string who = "rank " + std::to_string(rank);

@@ -10,6 +10,7 @@
 namespace aimaster::sim {
 
 std::unique_ptr<Watcher> MakeOneLifeChecker(World& world);        // never two live attempts of one rank
+std::unique_ptr<Watcher> MakeAloneChecker(World& world);          // a worker's failure is its own, in an Async job
 std::unique_ptr<Watcher> MakeRestartLimitChecker(World& world);   // never over a limit, never short of it
 std::unique_ptr<Watcher> MakeExitsChecker(World& world);          // each exit counted once, as it was
 std::unique_ptr<Watcher> MakeReplayChecker(World& world);         // the journal gives the same decisions again

@@ -25,6 +25,7 @@ class JournalDisk {
 
   // Takes the job over.
   Result<Epoch> Open();
+  bool IsOwnedBy(Epoch epoch) const { return Value(epoch) == epoch_; }
   // In one piece, or not at all. Returns the entries that were added.
   Result<std::vector<const Entry*>> Append(Epoch epoch, const JournalBatch& batch);
 

@@ -1,6 +1,9 @@
 #include "sim/master_process.h"
 
+#include "core/check.h"
 #include "core/overloaded.h"
+#include "journal/codec.h"
+#include "journal/stored_state.h"
 #include "sim/world.h"
 
 namespace aimaster::sim {
@@ -10,6 +13,16 @@ using namespace std::chrono_literals;
 
 // As in master.cc.
 constexpr Duration kAppendAgain = 1s, kWatchInterval = 1s;
+
+// As a successor reads it from the journal's rows.
+Engine ThroughTheStore(const JobState& job) {
+  const Result<StoredState> stored = DecodeStoredState(Encode(StoreState(job)));
+  CHECK(stored);
+  Result<JobState> restored = RestoreState(job.spec, *stored);
+  CHECK(restored);
+  return Engine(std::move(*restored));
+}
+
 constexpr int kExitDone = 0, kExitAgain = 1, kExitFenced = 75;
 
 }  // namespace
@@ -37,6 +50,7 @@ void SimMaster::Begin() {
 void SimMaster::Lead() {
   Engine engine;
   for (const auto& entry : world_.journal.entries()) engine.Step(entry->decoded);
+  if (!world_.journal.entries().empty()) engine = ThroughTheStore(engine.job());
   conductor_.emplace(epoch_, "/job", std::move(engine));
   if (!world_.journal.entries().empty()) {  // as in master/clock.cc
     const Moment last = world_.journal.entries().back()->decoded.at;
@@ -57,6 +71,7 @@ void SimMaster::Lead() {
   if (world_.broken() == Break::kGiveUpEarly && spec.fault_tolerance.max_num_of_job_restart > 0) {
     --spec.fault_tolerance.max_num_of_job_restart;
   }
+  if (world_.broken() == Break::kTakeAllAlong) spec.fault_tolerance.execution_mode = ExecutionMode::kSync;
   if (world_.broken() == Break::kOtherChance) {
     static uint64_t other = 0;
     spec.name += std::to_string(++other);
@@ -232,6 +247,9 @@ bool SimMaster::LeaveIfFenced() {
   const std::optional<MasterAddress> address = world_.ReadAddress("master-" + std::to_string(id_));
   if (address && address->epoch < epoch_ && world_.broken() != Break::kKeepOldAddress) {
     world_.WriteAddress(*this);  // one that came late has written its own
+    // The real one looks at the journal every second; here that is as late as its sight of the address, so that older
+    // masters live long enough to do harm.
+    if (!world_.journal.IsOwnedBy(epoch_)) Leave(kExitFenced, "another master has taken over");
   }
   if (!address || address->epoch <= epoch_) return false;
   Leave(kExitFenced, "another master has taken over");

@@ -28,6 +28,19 @@ std::string_view Name(Death death) {
   return "";
 }
 
+namespace {
+
+Role RoleOf(const JobSpec& spec, uint32_t rank) {
+  for (const RoleSpec& role : spec.roles) {
+    const uint32_t ranks = role.count * role.ranks_per_instance;
+    if (rank < ranks) return role.role;
+    rank -= ranks;
+  }
+  return Role::kWorker;
+}
+
+}  // namespace
+
 RankLife::RankLife(World& w, SimNode& n, agent::AttemptKey k, uint32_t number, uint32_t local_number, uint64_t parent)
     : world(w),
       node(n),
@@ -58,7 +71,7 @@ void RankLife::Begin() {
   const double fate = static_cast<double>(random.Below(100000)) / 100000;
   if (!is_calm && fate < habits.fails) {
     process.After(random.Chance(0.3) ? random.Time(0s, 1s) : random.Time(0s, habits.works_for), [this] { Fail(); });
-  } else if (!is_calm && fate < habits.fails + habits.hangs) {
+  } else if (ServesOnly(RoleOf(world.scenario.spec, rank)) || (!is_calm && fate < habits.fails + habits.hangs)) {
     return;  // neither an end nor a word
   } else {
     process.After(habits.works_for + random.Delay(2s), [this] { Succeed(); });

@@ -71,6 +71,13 @@ RankHabits DrawHabits(Random& random) {
 
 }  // namespace
 
+// Workers that live each for itself, and what they may have beside them.
+void DrawAsync(Random& random, JobSpec& spec) {
+  spec.fault_tolerance.execution_mode = ExecutionMode::kAsync;
+  if (spec.roles.front().role == Role::kMaster && random.Chance(0.5)) spec.roles.front().role = Role::kChief;
+  if (random.Chance(0.15)) spec.roles.push_back({Role::kEvaluator, 1, 1});
+}
+
 Scenario DrawScenario(Random& random) {
   Scenario scenario;
   scenario.spec = DrawSpec(random);
@@ -102,6 +109,9 @@ Scenario DrawScenario(Random& random) {
   if (scenario.fault_count == 40) scenario.network_delay = 1s;
   scenario.commit_delay = random.Pick<Duration>({5ms, 5ms, 100ms, 1s});
   scenario.stale_address = random.Chance(0.4) ? 0.6 : 0;
+  const bool is_async = random.Chance(0.4);
+  if (is_async) DrawAsync(random, scenario.spec);
+  if (random.Chance(is_async ? 0.4 : 0.05)) scenario.spec.roles.push_back({Role::kPs, random.Between(1, 2), 1});
   return scenario;
 }
 

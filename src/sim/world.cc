@@ -12,8 +12,8 @@ using namespace std::chrono_literals;
 
 constexpr uint64_t kEventsMax = 5'000'000;
 // For a dead machine to be known as dead, a connection to be made anew, and a shim to start its ranks.
-constexpr Duration kAnsweredWithin = 30s;
-constexpr Duration kLook = 500ms;  // how often the world is looked at as a whole
+constexpr Duration kAnsweredWithin = 45s;  // a commit on a slow disk, begun before the last fault, takes up to 40 s
+constexpr Duration kLook = 500ms;          // how often the world is looked at as a whole
 
 // In so much time every job has come to its end or to its ranks, once nothing goes wrong any more: all rounds that may
 // still be tried, each with the longest that its parts may take.
