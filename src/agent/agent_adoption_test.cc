@@ -19,7 +19,7 @@ class AdoptionTest : public AgentTest {
   Claim MakeClaim(uint32_t ranks = 1) const {
     Claim claim{.key = {0, 0},
                 .job_id = kJobId,
-                .instance_name = std::string(kJobId) + "-worker-0",
+                .instance_name = kJobId + "-worker-0",
                 .boot_id = ReadBootId(),
                 .log_directory = Directory().path(),
                 .ranks = {}};
@@ -258,7 +258,7 @@ TEST_F(AdoptionTest, WhatTheShimSaidOfItselfMayBeDamagedToo) {
 TEST_F(AdoptionTest, AClaimOfAnotherPlaceIsNone) {
   RunAndLoseTheAgent();
   Claim claim = *Directory().ReadClaim();
-  claim.instance_name = std::string(kJobId) + "-worker-1";
+  claim.instance_name = kJobId + "-worker-1";
   claim.key.instance = 1;
   ASSERT_TRUE(WriteSmallFile(Directory().File("claim.json"), FormatClaim(claim)));
   StartAgent();

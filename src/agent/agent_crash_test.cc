@@ -127,7 +127,7 @@ TEST_F(AgentTest, AShimThatDiedTogetherWithItsAgentIsFoundLost) {
 TEST_F(AgentTest, AfterARestartOfTheMachineNothingIsSwept) {
   Claim claim{.key = {0, 0},
               .job_id = kJobId,
-              .instance_name = std::string(kJobId) + "-worker-0",
+              .instance_name = kJobId + "-worker-0",
               .boot_id = "another boot",
               .log_directory = Directory().path(),
               .ranks = {{0, 0}, {1, 1}}};

@@ -118,8 +118,9 @@ TEST_F(AgentTest, TheEnvironmentIsTheJobsAndTheRanksAndMarked) {
   OrderStart();
   ASSERT_TRUE(Await(kAttemptEnded));
   const std::string environment = "\n" + ReadSmallFile(job_directory + "/env", 100'000).value_or("");
-  for (const char* line : {"\nRANK=0\n", "\nAIMASTER_ATTEMPT=0\n", "\nAIMASTER_JOB_ID=dlcagenttest0000\n",
-                           "\nAIMASTER_INSTANCE=dlcagenttest0000-worker-0\n"}) {
+  for (const std::string& line :
+       {std::string("\nRANK=0\n"), std::string("\nAIMASTER_ATTEMPT=0\n"), "\nAIMASTER_JOB_ID=" + kJobId + "\n",
+        "\nAIMASTER_INSTANCE=" + kJobId + "-worker-0\n"}) {
     EXPECT_NE(environment.find(line), std::string::npos) << line << environment;
   }
   EXPECT_EQ(environment.find("AIMASTER_BIN"), std::string::npos) << "something of ours was inherited";

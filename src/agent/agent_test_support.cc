@@ -16,6 +16,8 @@
 
 namespace aimaster::agent {
 
+const std::string AgentTest::kJobId = "dlcagent" + std::to_string(100'000'000 + ::getpid()).substr(1);
+
 void AgentTest::SetUp() {
   char name[] = "/tmp/agent_test.XXXXXX";
   folder = ::mkdtemp(name);
@@ -109,7 +111,7 @@ void AgentTest::OrderStart(uint32_t attempt, uint32_t ranks) {
   v1::Command command;
   v1::StartInstance& start = *command.mutable_start_instance();
   start.mutable_id()->set_attempt(attempt);
-  start.set_instance_name(std::string(kJobId) + "-worker-0");
+  start.set_instance_name(kJobId + "-worker-0");
   for (uint32_t i = 0; i < ranks; ++i) {
     v1::RankLaunch& rank = *start.add_ranks();
     rank.set_rank(i);
@@ -125,7 +127,7 @@ void AgentTest::OrderStop(uint32_t attempt, bool at_once) {
   v1::Command command;
   command.mutable_stop_instance()->mutable_id()->set_attempt(attempt);
   command.mutable_stop_instance()->set_at_once(at_once);
-  command.mutable_stop_instance()->set_instance_name(std::string(kJobId) + "-worker-0");
+  command.mutable_stop_instance()->set_instance_name(kJobId + "-worker-0");
   master->Order(command);
 }
 

@@ -16,7 +16,8 @@ namespace aimaster::agent {
 
 class AgentTest : public testing::Test {
  protected:
-  static constexpr const char* kJobId = "dlcagenttest0000";
+  // Of this process: agents look for their processes on the whole machine, where somebody else may run these tests too.
+  static const std::string kJobId;
 
   void SetUp() override;
   void TearDown() override;
