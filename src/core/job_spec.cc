@@ -34,7 +34,7 @@ void CompleteRoles(std::vector<RoleSpec>& roles) {
   for (RoleSpec& role : roles) {
     if (role.role == Role::kMaster || role.role == Role::kChief) role.ranks_per_instance = ranks;
   }
-  std::ranges::stable_sort(roles, {}, [](const RoleSpec& role) { return Place(role.role); });
+  std::ranges::sort(roles, {}, [](const RoleSpec& role) { return Place(role.role); });
 }
 
 std::string InstanceName(const JobId& job, Role role, uint32_t index_in_role) {

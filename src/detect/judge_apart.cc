@@ -30,8 +30,11 @@ std::vector<Judgement> JudgeApart(std::span<const RankFailure> failures, uint32_
     instance.standing = std::min(instance.standing, CauseOf(failure, rules).standing);
   }
   std::vector<const FailedInstance*> order;
-  for (const auto& [index, instance] : instances) order.push_back(&instance);
-  std::ranges::stable_partition(order, [](const FailedInstance* instance) { return IsOwnFault(*instance); });
+  for (const bool own_fault : {true, false}) {
+    for (const auto& [index, instance] : instances) {
+      if (IsOwnFault(instance) == own_fault) order.push_back(&instance);
+    }
+  }
   order.resize(std::min(order.size(), kJudgedApartMax));
 
   std::vector<Judgement> judgements;
