@@ -79,7 +79,10 @@ class Filler {
 
   template <typename K, typename V>
   void Fill(std::map<K, V>& value) {
-    for (int i = 0; i < 2; ++i) value.insert_or_assign(Make<K>(), Make<V>());
+    for (int i = 0; i < 2; ++i) {
+      V one = Make<V>();  // in this order: that of two arguments is the compiler's affair
+      value.insert_or_assign(Make<K>(), std::move(one));
+    }
   }
 
   template <typename T>

@@ -270,7 +270,7 @@ class Master : private ControlApi::Job {
     };
     socket->on_close = [this, id](const std::string& reason) {
       // The socket is calling us; it goes when it has finished.
-      boost::asio::post(io_, [gone = std::move(sockets_.extract(id))] {});
+      boost::asio::post(io_, [gone = sockets_.extract(id)] {});
       if (caretaker_) return caretaker_->OnDisconnected(id);
       Drive([&] { conductor_.OnDisconnected(id, reason); });
     };

@@ -101,7 +101,7 @@ void Provider::Dismiss() {
     SimAgent* agent = node->agent.get();
     if (agent == nullptr || !node->is_powered || world_.network.IsCut(Value(index))) continue;
     wanted_.erase(index);
-    world_.queue.After(world_.random.Delay(10ms), [this, index, id = agent->id()] {
+    world_.queue.After(world_.random.Delay(10ms), [this, id = agent->id()] {
       SimAgent* there = world_.FindAgent(id);
       if (there != nullptr) there->process.Run([there] { there->Leave(); });
     });
