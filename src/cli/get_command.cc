@@ -143,7 +143,8 @@ std::string Text(const OpenedJob& job, const JobSnapshot& snapshot, const JobCar
     if (!care.note.empty()) whole("note", care.note, Colour::kYellow);
   }
   line("directory", job.directory.path().string());
-  return text + "\n" + InstanceTable(job.spec.id, snapshot, care.master.has_value(), terminal) + NodeNotes(snapshot, terminal);
+  return text + "\n" + InstanceTable(job.spec.id, snapshot, care.master.has_value(), terminal) +
+         NodeNotes(snapshot, terminal);
 }
 
 json Json(const OpenedJob& job, const JobSnapshot& snapshot, const JobCare& care) {
