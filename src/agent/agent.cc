@@ -107,6 +107,7 @@ MasterLink::Callbacks Agent::MakeLinkCallbacks() {
           .on_message = [this](std::string_view message) { Perform(conversation_.OnMessage(message, WallNow())); },
           .on_close =
               [this](const std::string&) {
+                if (conversation_.is_welcomed()) LookAtLease();  // the count begins here, not at the last look
                 conversation_.OnClose();
                 first_heartbeats_timer_.Cancel();
               }};

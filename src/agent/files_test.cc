@@ -6,12 +6,14 @@
 #include <boost/asio/io_context.hpp>
 #include <cerrno>
 #include <filesystem>
+#include <optional>
 
 #include "agent/agent_file.h"
 #include "agent/attempt_claim.h"
 #include "agent/attempt_files.h"
 #include "agent/error_file.h"
 #include "agent/launch_file.h"
+#include "agent/lease_count.h"
 #include "agent/lease_keeper.h"
 #include "agent/limits.h"
 #include "agent/oom_kills.h"
@@ -210,6 +212,23 @@ TEST(StatusTest, APendingSignalIsSeenWhoeverItWasSentTo) {
   EXPECT_TRUE(IsPending(status, 15));
   EXPECT_FALSE(IsPending(status, 1));
   EXPECT_FALSE(IsPending("", 3));
+}
+
+// As an agent counts: it looks at its own pace, and is told of the loss when it happens.
+TEST(LeaseCountTest, AMasterHasAllOfItsTimeToComeBack) {
+  for (const Duration timeout : {Duration(1s), Duration(2100ms), Duration(3s), Duration(25s), Duration(600s)}) {
+    for (const Duration led : {50ms, 400ms, 950ms, 999ms, 7090ms, 7730ms}) {
+      LeaseCount count(kOrphanTimeoutDefault);
+      const Monotonic start{100s}, lost = start + led;
+      count.Begin(start, std::nullopt);
+      for (Monotonic now = start; now < lost; now = now + count.pace()) count.Renew(now, timeout);
+      count.Renew(lost, timeout);
+      Monotonic now = lost;
+      while (count.Look(now) == Duration::zero()) now = now + count.pace();
+      EXPECT_GE(now - lost, timeout);
+      EXPECT_LE(now - lost, timeout + 3 * count.pace());
+    }
+  }
 }
 
 TEST(LeaseKeeperTest, ALeaseOutlivesItsAgentAndNotItsBoot) {

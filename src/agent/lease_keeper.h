@@ -1,5 +1,5 @@
-// LeaseKeeper writes the node's lease (shim/lease_format.h), and knows by the same rule as the shims
-// (shim/lease_rule.h) when there has been no master for too long.
+// LeaseKeeper writes the node's lease (shim/lease_format.h), and knows by the same rule as the shims when there has
+// been no master for too long (agent/lease_count.h).
 //
 // The file outlives the agent: one that is started again without a master does not begin to count anew.
 #pragma once
@@ -7,9 +7,9 @@
 #include <cstdint>
 #include <string>
 
+#include "agent/lease_count.h"
 #include "core/error.h"
 #include "core/time.h"
-#include "shim/lease_rule.h"
 
 namespace aimaster::agent {
 
@@ -28,10 +28,10 @@ class LeaseKeeper {
   // There is a master, now. An error when the shims can't see it in the file.
   Status Renew(Monotonic now, Duration timeout);
 
-  // One look, to be made every pace(). For how long there has been no master when that is too long, else zero.
-  Duration Look(Monotonic now);
-  Duration pace() const;
-  Duration timeout() const { return timeout_; }
+  // As in LeaseCount.
+  Duration Look(Monotonic now) { return count_.Look(now); }
+  Duration pace() const { return count_.pace(); }
+  Duration timeout() const { return count_.timeout(); }
   const std::string& path() const { return path_; }
 
  private:
@@ -40,9 +40,8 @@ class LeaseKeeper {
   std::string path_;
   std::string boot_id_;
   int64_t writer_;
-  Duration timeout_;
+  LeaseCount count_;
   int fd_ = -1;
-  LeaseWatch watch_{};
 };
 
 }  // namespace aimaster::agent

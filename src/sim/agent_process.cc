@@ -14,6 +14,10 @@ namespace {
 using namespace std::chrono_literals;
 using agent::AttemptInput;
 
+Duration OrphanTimeout(Duration told) {
+  return told == Duration::zero() ? Duration(agent::kOrphanTimeoutDefault) : told;
+}
+
 agent::AgentIdentity MakeIdentity(const SimNode& node, const std::string& agent_id) {
   return {.node = Value(node.index),
           .node_name = node.name,
@@ -32,7 +36,8 @@ SimAgent::SimAgent(World& world, SimNode& node, uint64_t id)
       node_(node),
       id_(id),
       text_id_("agent-" + std::to_string(id)),
-      conversation_(MakeIdentity(node, text_id_), node.disk.greatest_epoch) {}
+      conversation_(MakeIdentity(node, text_id_), node.disk.greatest_epoch),
+      lease_(OrphanTimeout(node.disk.orphan_timeout)) {}
 
 void SimAgent::Say(const std::string& text) const {
   if (world_.is_traced()) world_.Say(node_.name + " " + text_id_, text);
@@ -40,7 +45,7 @@ void SimAgent::Say(const std::string& text) const {
 
 void SimAgent::Begin() {
   Say("begins");
-  lease_ = BeginLeaseWatch(node_.Now().monotonic.since_origin.count());
+  BeginLease();
   LookAtLease();
   AdoptAll();
   Dial();
@@ -105,6 +110,7 @@ void SimAgent::OnLinkClosed() {
   wire_ = 0;
   if (std::exchange(is_open_, false)) {
     const bool was_welcomed = conversation_.is_welcomed();
+    if (was_welcomed) LookAtLease();
     conversation_.OnClose();
     if (was_welcomed) Say("has lost its master");
     if (world_.broken() == Break::kPanic && was_welcomed) StopAll(false, Death::kOrphaned);
@@ -175,26 +181,33 @@ void SimAgent::Beat() {
   process.After(kHeartbeatInterval, [this] { Beat(); });
 }
 
-void SimAgent::RenewLease() {
-  node_.disk.lease_renewed = node_.Now().monotonic;
+// ---- the lease, as in lease_keeper.cc ----
+
+void SimAgent::BeginLease() {
+  const Monotonic now = node_.Now().monotonic;
+  const bool is_of_this_boot = node_.disk.lease_renewed && node_.disk.lease_boot == node_.machine.boot();
+  lease_.Begin(now, is_of_this_boot ? node_.disk.lease_renewed : std::nullopt);
+  if (!is_of_this_boot) WriteLease(now);
+}
+
+void SimAgent::WriteLease(Monotonic renewed) {
+  node_.disk.lease_renewed = renewed;
   node_.disk.lease_boot = node_.machine.boot();
+}
+
+void SimAgent::RenewLease() {
+  const Monotonic now = node_.Now().monotonic;
+  lease_.Renew(now, OrphanTimeout(std::chrono::milliseconds(job_.orphan_timeout_ms())));
+  WriteLease(now);
 }
 
 void SimAgent::LookAtLease() {
   if (conversation_.is_welcomed()) RenewLease();
-  const NodeDisk& disk = node_.disk;
-  const Duration timeout =
-      disk.orphan_timeout == Duration::zero() ? Duration(agent::kOrphanTimeoutDefault) : disk.orphan_timeout;
-  if (disk.lease_renewed && disk.lease_boot == node_.machine.boot()) {
-    LeaseRenewed(&lease_, disk.lease_renewed->since_origin.count());
-  }
-  const int64_t pace = LeasePaceNs(timeout.count());
-  if (LeaseHasExpired(&lease_, node_.Now().monotonic.since_origin.count(), timeout.count(), pace) &&
-      ending_ == Ending::kNone) {
+  if (lease_.Look(node_.Now().monotonic) != Duration::zero() && ending_ == Ending::kNone) {
     Say("has had no master for too long");
     End(Ending::kOrphaned, Death::kOrphaned, false);
   }
-  process.After(Duration(pace), [this] { LookAtLease(); });
+  lease_alarm_.After(lease_.pace(), [this] { LookAtLease(); });
 }
 
 // ---- orders ----

@@ -1,7 +1,7 @@
 // SimAgent: one agent process of a node. The conversation with the master is the real one (agent/conversation.h), as
-// are the back-off and the lease's rule; around them, this is a mirror of agent.cc, attempts.cc and attempt_life.cc
-// over the simulated disk. What matters at a crash is the order in which they write, start and tell, so that order is
-// theirs.
+// are the back-off and the count of the lease; around them, this is a mirror of agent.cc, attempts.cc and
+// attempt_life.cc over the simulated disk. What matters at a crash is the order in which they write, start and tell, so
+// that order is theirs.
 #pragma once
 
 #include <cstdint>
@@ -13,7 +13,7 @@
 #include "agent/attempt_state.h"
 #include "agent/backoff.h"
 #include "agent/conversation.h"
-#include "shim/lease_rule.h"
+#include "agent/lease_count.h"
 #include "sim/node_disk.h"
 #include "sim/process.h"
 #include "sim/rank.h"
@@ -83,6 +83,8 @@ class SimAgent {
   void OnWelcome(const v1::JobConfig& job);
   void Report(v1::Report report) { Perform(conversation_.Say(std::move(report))); }
   void Beat();
+  void BeginLease();
+  void WriteLease(Monotonic renewed);
   void RenewLease();
   void LookAtLease();
   void Obey(const v1::Command& command);
@@ -128,7 +130,7 @@ class SimAgent {
   agent::Conversation conversation_;
   agent::Backoff backoff_;
   v1::JobConfig job_;
-  LeaseWatch lease_{};
+  agent::LeaseCount lease_;
   uint64_t wire_ = 0;
   bool is_open_ = false;
   Monotonic last_heard_;
@@ -137,7 +139,7 @@ class SimAgent {
   std::map<uint32_t, Monotonic> collections_;
   uint32_t reservation_ = 0, reserved_port_ = 0;
   Ending ending_ = Ending::kNone;
-  Alarm dial_alarm_{process}, silence_alarm_{process}, collection_alarm_{process};
+  Alarm dial_alarm_{process}, silence_alarm_{process}, collection_alarm_{process}, lease_alarm_{process};
 };
 
 }  // namespace aimaster::sim
