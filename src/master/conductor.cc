@@ -246,7 +246,8 @@ bool Conductor::Welcome(Moment now, ConnectionId connection, const v1::Hello& he
   const bool job_over = job.phase == Phase::kEnded;
   if (known == job.nodes.end() || known->second.lost || job_over) {
     // What still runs there belongs to nobody: its ranks count as dead, and others may have taken their place.
-    Refuse(connection, job_over ? "the job has ended" : "this node is no longer of this job");
+    // But it is told only what is durable. Until then it is hung up on, and dials again.
+    if (unwritten_.empty()) Refuse(connection, job_over ? "the job has ended" : "this node is no longer of this job");
     return false;
   }
   if (!IsFileName(hello.node_name())) return false;  // the node's folder is called so

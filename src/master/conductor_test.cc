@@ -269,6 +269,23 @@ TEST(ConductorTest, TheAgentOfALostNodeIsRefusedAndItsRanksAreToEnd) {
   EXPECT_TRUE(heard.front().refused().job_over());
 }
 
+TEST(ConductorTest, NobodyIsRefusedForWhatIsNotDurableYet) {
+  Bench bench;
+  bench.RunToStart();
+  bench.conductor.OnNodeLost(bench.now, NodeIndex{0}, "power");
+  bench.conductor.BeginWrite();
+  bench.conductor.OnNotDurable("disk full");
+  bench.Heard(kSecond);
+  bench.Hello(kSecond);
+  EXPECT_EQ(bench.Count<HangUp>(), 1u) << "so that it dials again";
+  EXPECT_TRUE(bench.Heard(kSecond).empty()) << "a crash may still forget that the node was lost";
+  bench.Settle();
+  bench.Hello(ConnectionId{77});
+  const std::vector<v1::ToAgent> heard = bench.Heard(ConnectionId{77});
+  ASSERT_EQ(heard.size(), 1u);
+  EXPECT_TRUE(heard.front().refused().job_over());
+}
+
 TEST(ConductorTest, TheAgentOfANodeThatIsDeclaredLostIsTurnedAwayAtOnce) {
   Bench bench;
   bench.RunToStart();

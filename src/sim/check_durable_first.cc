@@ -19,6 +19,9 @@ class DurableFirst : public Watcher {
 
   void OnFrameToAgent(uint64_t agent, const v1::ToAgent& message) override {
     if (message.has_acknowledge()) return Acknowledged(agent, message.acknowledge().sequence());
+    if (message.refused().job_over()) {
+      return Expect(world_.history.has_finished() || !IsOfTheJob(agent), "that a node has nothing to do with the job");
+    }
     if (!message.has_command()) return;
     const History& history = world_.history;
     const v1::Command& command = message.command();
@@ -61,6 +64,13 @@ class DurableFirst : public Watcher {
     if (order.id().instance() >= instances.size()) return false;
     const InstanceState& known = instances[order.id().instance()];
     return order.id().attempt() < Value(known.attempt) || (order.id().attempt() == Value(known.attempt) && !known.live);
+  }
+  bool IsOfTheJob(uint64_t agent) {
+    const SimAgent* there = world_.FindAgent(agent);
+    if (there == nullptr) return false;
+    const auto& nodes = world_.history.job().nodes;
+    const auto found = nodes.find(NodeOf(agent));
+    return found != nodes.end() && !found->second.lost;
   }
   NodeIndex NodeOf(uint64_t agent) {
     for (const auto& [index, node] : world_.nodes) {
