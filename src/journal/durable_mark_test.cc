@@ -118,6 +118,29 @@ TEST_F(LostJournal, WithoutAMarkTheMastersAddressKnowsTheEpochs) {
   EXPECT_EQ(Open().epoch(), Epoch{8});
 }
 
+TEST_F(LostJournal, WithoutAMarkTheMastersAddressSaysThatThereWasOne) {
+  std::ofstream(directory_ / "master.json") << "{}";
+  for (const bool emptied : {false, true}) {
+    for (const char* name : {"journal.db", "journal.db-wal", "durable_mark"}) fs::remove(directory_ / name);
+    if (emptied) std::ofstream(path()).close();
+    EXPECT_NE(Open().loss().find("ends with input 0, though a master of this job has run before"), std::string::npos);
+  }
+}
+
+// Nothing else is left that could tell it from a whole one.
+TEST_F(LostJournal, WithoutAMarkTheAttemptsOnDiskSayThatThereWasMore) {
+  fs::remove(directory_ / "durable_mark");
+  const std::string worker = story_.engine.job().instances[2].name;
+  const uint32_t last = Value(story_.engine.job().instances[2].attempt);
+  fs::create_directories(directory_ / "nodes/node-1" / worker / std::to_string(last));
+  EXPECT_EQ(Open().loss(), "");
+  fs::remove(directory_ / "durable_mark");
+  fs::create_directories(directory_ / "nodes/node-1" / worker / std::to_string(last + 1));
+  const Journal journal = Open();
+  EXPECT_NE(journal.loss().find("an attempt was started that it does not know"), std::string::npos) << journal.loss();
+  EXPECT_NE(journal.loss().find(worker + "/" + std::to_string(last + 1)), std::string::npos) << journal.loss();
+}
+
 TEST_F(LostJournal, OneThatIsGoneIsNoNewJobEither) {
   for (const bool emptied : {false, true}) {
     for (const char* name : {"journal.db", "journal.db-wal"}) fs::remove(directory_ / name);

@@ -7,6 +7,7 @@
 #include <map>
 #include <set>
 
+#include "journal/attempts_on_disk.h"
 #include "journal/codec.h"
 #include "journal/durable_mark.h"
 #include "journal/files.h"
@@ -49,12 +50,11 @@ Epoch EpochElsewhere(const std::filesystem::path& job_directory, const Durable& 
   return address && Value(address->epoch) <= kEpochMax ? std::max(durable.epoch, address->epoch) : durable.epoch;
 }
 
-std::string DescribeLoss(const std::filesystem::path& path, int64_t held, int64_t durable) {
-  return path.string() + " ends with input " + std::to_string(held) + ", though " + std::to_string(durable) +
-         " were durable: it or its -wal was removed or cut short, or an older copy was restored; training goes on, but "
-         "nothing is decided any "
-         "more: stop the job and submit it anew, or put both files back as they were and kill the master, which is "
-         "started again";
+std::string DescribeLoss(const std::filesystem::path& path, int64_t held, const std::string& evidence) {
+  return path.string() + " ends with input " + std::to_string(held) + ", though " + evidence +
+         ": it or its -wal was removed or cut short, or an older copy was restored; training goes on, but nothing is "
+         "decided any more: stop the job and submit it anew, or put both files back as they were and kill the master, "
+         "which is started again";
 }
 
 // Whose end may use the space that was reserved for it.
@@ -96,7 +96,6 @@ class Journal::Writer {
     if (storage == JournalStorage::kByFileSystem) {
       storage = IsOnNetworkFileSystem(path.parent_path()) ? JournalStorage::kRollback : JournalStorage::kWriteAhead;
     }
-    if (const Status there = RefuseLostJournal(path); !there) return std::unexpected(there.error());
     Result<std::unique_ptr<Writer>> opened = TryToOpen(path, rules, storage);
     Reserve reserve(path.parent_path() / "reserve");
     if (opened || opened.error().kind != ErrorKind::kDiskFull || !reserve.is_held()) return opened;
@@ -110,6 +109,7 @@ class Journal::Writer {
       : database_(std::move(database)),
         rules_(std::move(rules)),
         path_(path),
+        has_run_(HasRun(path)),
         file_(path),
         mark_(path.parent_path() / "durable_mark"),
         reserve_(path.parent_path() / "reserve") {}
@@ -138,7 +138,7 @@ class Journal::Writer {
       appended = TryAppend(batch, job);
     }
     if (!appended) return Explained(appended.error());
-    file_.Remember();
+    file_.RememberGrown();
     mark_.Write({epoch_, next_input_ - 1});
     if (!IsOnTheWayToItsEnd(job)) reserve_.TakeIfThereIsRoom(Reserve::BytesFor(job.instances.size()));
     return {};
@@ -192,7 +192,9 @@ class Journal::Writer {
     const Result<int64_t> last = database_.QueryInteger("SELECT coalesce(max(seq), 0) FROM input");
     if (!last) return std::unexpected(last.error());
     next_input_ = *last + 1;
-    if (*last < durable.input) loss_ = DescribeLoss(path, *last, durable.input);
+    const Result<std::string> evidence = EvidenceOfMore(*last, durable);
+    if (!evidence) return std::unexpected(evidence.error());
+    if (!evidence->empty()) loss_ = DescribeLoss(path, *last, *evidence);
     const Result<int64_t> states = database_.QueryInteger("SELECT count(*) FROM state");
     if (!states) return std::unexpected(states.error());
     has_state_ = *states == 1;
@@ -210,6 +212,24 @@ class Journal::Writer {
     file_.Remember();
     mark_.Write({epoch_, std::max(*last, durable.input)});
     return {};
+  }
+
+  // Why there must have been more than the `last` inputs; empty: nothing says so.
+  Result<std::string> EvidenceOfMore(int64_t last, const Durable& durable) {
+    if (last < durable.input) return std::to_string(durable.input) + " were durable";
+    if (durable != Durable{}) return std::string();
+    if (last == 0 && has_run_) return std::string("a master of this job has run before");
+    std::map<std::string, Attempt> known;
+    const Status read =
+        ForEachRow(database_, "SELECT id, body FROM instance", [&known](int64_t, const std::string& body) -> Status {
+          const Result<InstanceState> instance = DecodeInstance(body);
+          if (!instance) return std::unexpected(instance.error());
+          known[instance->name] = instance->attempt;
+          return {};
+        });
+    if (!read) return std::unexpected(read.error());
+    const std::filesystem::path unknown = FindUnknownAttempt(path_.parent_path() / "nodes", known);
+    return unknown.empty() ? std::string() : "an attempt was started that it does not know, " + unknown.string();
   }
 
   Status TakeOver(Epoch elsewhere) {
@@ -386,6 +406,7 @@ class Journal::Writer {
   Database database_;
   const std::string rules_;
   const std::filesystem::path path_;
+  const bool has_run_;  // before this life
   Epoch epoch_{};
   JournalFile file_;
   DurableMark mark_;

@@ -50,7 +50,8 @@ std::unexpected<Error> NewerVersion(const std::filesystem::path& path, int64_t v
 // One thread.
 class Journal {
  public:
-  // Creates the file where there is none and the job has had none. Takes the job over: the epoch goes up, durably.
+  // Creates the file where there is none; should the job have had one, loss() says so. Takes the job over: the epoch
+  // goes up, durably.
   // `rules` names the failure rules in force, and is kept with every input. kVersion: a newer program wrote it; it is
   // left as it is.
   static Result<Journal> OpenOrCreate(const std::filesystem::path& path, std::string rules,
@@ -62,8 +63,8 @@ class Journal {
   // Greater than that of every master before, also where the journal itself has forgotten some.
   Epoch epoch() const;
   const std::string& rules() const;
-  // Why it holds less than was durable (durable_mark.h), for people; empty: it doesn't. Nobody should decide anything
-  // on it before a person has. From the first append on it counts as it is.
+  // Why it holds less than was durable (durable_mark.h, attempts_on_disk.h), for people; empty: it doesn't. Nobody
+  // should decide anything on it before a person has. From the first append on it counts as it is.
   const std::string& loss() const;
   // Everything that was appended, in order. For tests; a master recovers by RecoverJob (recovery.h).
   Result<std::vector<Input>> LoadInputs();

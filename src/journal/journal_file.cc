@@ -29,16 +29,6 @@ bool HasRun(const std::filesystem::path& journal) {
   return HasMark(journal) || access((journal.parent_path() / "master.json").c_str(), F_OK) == 0;
 }
 
-Status RefuseLostJournal(const std::filesystem::path& journal) {
-  struct stat file{};
-  const bool empty = stat(journal.c_str(), &file) != 0 ? errno == ENOENT : S_ISREG(file.st_mode) && file.st_size == 0;
-  if (!empty || HasMark(journal) || !HasRun(journal)) return {};
-  return Fail(ErrorKind::kEnvironment,
-              journal.string() +
-                  " is gone or empty, though the job has run before; restore it from a copy, or submit the job anew "
-                  "(what still runs of it stops by itself after --orphan-timeout)");
-}
-
 void JournalFile::Look(const std::filesystem::path& path, Seen& seen) {
   struct stat file{};
   if (stat(path.c_str(), &file) == 0) seen = {file.st_dev, file.st_ino, file.st_size};
@@ -47,6 +37,18 @@ void JournalFile::Look(const std::filesystem::path& path, Seen& seen) {
 void JournalFile::Remember() {
   Look(path_, journal_);
   Look(log_path_, log_);
+}
+
+void JournalFile::LookForGrowth(const std::filesystem::path& path, Seen& seen) {
+  Seen now;
+  Look(path, now);
+  const bool same = now.device == seen.device && now.inode == seen.inode;
+  if (seen.inode == 0 || (same && now.size > seen.size)) seen = now;
+}
+
+void JournalFile::RememberGrown() {
+  LookForGrowth(path_, journal_);
+  LookForGrowth(log_path_, log_);
 }
 
 Status JournalFile::CheckUnchanged() const {

@@ -14,18 +14,16 @@ namespace aimaster {
 // Whether something was durable in it once, from what stands beside it.
 bool HasRun(const std::filesystem::path& journal);
 
-// An empty journal is begun for a new job alone. One whose master has run before has a history, and where its journal
-// is gone, starting from nothing would start everything twice. With a durable mark the new journal itself says what it
-// lacks; without one (the job was begun by an older version, or the mark is gone as well) there is none.
-Status RefuseLostJournal(const std::filesystem::path& journal);
-
 // One thread.
 class JournalFile {
  public:
   explicit JournalFile(std::filesystem::path path) : path_(std::move(path)), log_path_(path_.string() + "-wal") {}
 
-  // As they are now, right after they were opened or written. They never shrink by our own doing.
+  // As they are now, right after they were opened.
   void Remember();
+  // Right after they were written. What was replaced or cut short in this very moment stays to be found so: they never
+  // shrink by our own doing.
+  void RememberGrown();
   // kEnvironment: it was deleted, replaced or cut short since. Putting the same file back makes it good again.
   Status CheckUnchanged() const;
 
@@ -41,6 +39,7 @@ class JournalFile {
     off_t size = 0;
   };
   static void Look(const std::filesystem::path& path, Seen& seen);
+  static void LookForGrowth(const std::filesystem::path& path, Seen& seen);
 
   std::filesystem::path path_, log_path_;
   Seen journal_, log_;

@@ -11,6 +11,7 @@
 #include <thread>
 
 #include "journal/job_reader.h"
+#include "journal/journal_file.h"
 #include "journal/journal_harness.h"
 #include "journal/reserve.h"
 
@@ -58,16 +59,26 @@ TEST_P(TamperedJournal, OneThatWasCutShortIsLeftAsItIs) {
   EXPECT_EQ(BytesOf(path()), before);
 }
 
-TEST_P(TamperedJournal, OneThatIsGoneIsNoNewJob) {
-  std::ofstream(directory_ / "master.json") << "{}";
-  for (const bool emptied : {false, true}) {
-    for (const char* name : {"journal.db", "journal.db-wal", "durable_mark"}) fs::remove(directory_ / name);
-    if (emptied) std::ofstream(path()).close();
-    const Result<Journal> successor = Journal::OpenOrCreate(path(), "rules", GetParam());
-    ASSERT_FALSE(successor) << "it began anew";
-    EXPECT_NE(successor.error().message.find("restore it from a copy"), std::string::npos);
-    EXPECT_EQ(fs::exists(path()), emptied);
-  }
+// A commit is durable, and before its size is known somebody is faster.
+TEST(JournalFileTest, WhatIsCutShortInTheMomentOfAWriteIsFoundSo) {
+  const TemporaryDirectory directory;
+  const fs::path journal = directory / "journal.db", log = directory / "journal.db-wal";
+  std::ofstream(journal) << std::string(100, 'j');
+  std::ofstream(log) << std::string(100, 'l');
+  JournalFile file(journal);
+  file.Remember();
+  fs::resize_file(journal, 200), fs::resize_file(log, 200);
+  file.RememberGrown();
+  EXPECT_TRUE(file.CheckUnchanged());
+  EXPECT_EQ(file.LookAtLog(), JournalFile::Log::kAsItWas);
+  fs::resize_file(journal, 150), fs::resize_file(log, 150);
+  file.RememberGrown();
+  EXPECT_FALSE(file.CheckUnchanged());
+  EXPECT_EQ(file.LookAtLog(), JournalFile::Log::kShorter);
+  fs::copy_file(log, directory / "other");
+  fs::rename(directory / "other", log);
+  file.RememberGrown();
+  EXPECT_EQ(file.LookAtLog(), JournalFile::Log::kGone);
 }
 
 TEST_P(TamperedJournal, GarbageIsNoJournal) {

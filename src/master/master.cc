@@ -195,18 +195,16 @@ class Master : private ControlApi::Job {
     writing_since_ = clock_.Now().monotonic;
     boost::asio::post(writer_, [this, &batch] {
       Status appended = journal_.Append(batch, job());
-      boost::asio::post(io_, [this, appended = std::move(appended)] { OnAppended(appended); });
+      boost::asio::post(
+          io_, [this, appended = std::move(appended), broken = journal_.is_broken()] { OnAppended(appended, broken); });
     });
   }
 
-  void OnAppended(const Status& appended) {
+  void OnAppended(const Status& appended, bool broken) {
     writing_since_.reset();
+    if (EndIfHopeless(appended, broken)) return;
     if (appended) {
       Drive([this] { conductor_.OnDurable(clock_.Now()); });
-    } else if (appended.error().kind == ErrorKind::kFenced) {
-      End(kExitFenced, "another master has taken over");
-    } else if (journal_.is_broken()) {
-      End(kExitAgain, appended.error().message);
     } else {
       append_waits_ = true;
       Drive([&] { conductor_.OnNotDurable(appended.error().message); });
@@ -216,6 +214,19 @@ class Master : private ControlApi::Job {
         if (!error) WriteSoon();
       });
     }
+  }
+
+  // When nothing can be appended by this process any more, whatever it tries.
+  bool EndIfHopeless(const Status& journal, bool broken) {
+    if (journal) return false;
+    if (journal.error().kind == ErrorKind::kFenced) {
+      End(kExitFenced, "another master has taken over");
+    } else if (broken) {
+      End(kExitAgain, journal.error().message);
+    } else {
+      return false;
+    }
+    return true;
   }
 
   void ArmDeadline() {
@@ -298,9 +309,7 @@ class Master : private ControlApi::Job {
       Status whole = journal_.Check();
       boost::asio::post(io_, [this, whole = std::move(whole), broken = journal_.is_broken()] {
         looks_at_journal_ = false;
-        if (!whole && whole.error().kind == ErrorKind::kFenced)
-          return End(kExitFenced, "another master has taken over");
-        if (!whole && broken) return End(kExitAgain, whole.error().message);
+        if (EndIfHopeless(whole, broken)) return;
         const std::string damage = whole ? "" : whole.error().message;
         if (damage != std::exchange(damage_, damage)) Log(whole ? "the journal is whole again" : damage);
       });

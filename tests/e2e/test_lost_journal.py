@@ -74,12 +74,22 @@ def is_led(home, job):
     return told.code == 0 and told.json()["trouble"] == ""
 
 
-@pytest.mark.parametrize("damage", [remove_log, cut_log, remove_all])
+def remove_log_and_mark(directory):
+    remove_log(directory)
+    (directory / "durable_mark").unlink()
+
+
+def remove_all_and_mark(directory):
+    remove_all(directory)
+    (directory / "durable_mark").unlink()
+
+
+@pytest.mark.parametrize("damage", [remove_log, cut_log, remove_all, remove_log_and_mark, remove_all_and_mark])
 def test_ranks_outlive_a_journal_that_is_damaged_between_two_masters(home, damage):
     job = ticking_job(home)
     ranks = home.rank_processes(job)
     between_two_masters(home, job, damage)
-    wait_for(lambda: "were durable" in trouble(home, job), "the damage to be told")
+    wait_for(lambda: "ends with input" in trouble(home, job), "the damage to be told")
     wait_for(lambda: "live attempts that go on" in log(home, job), "the agent to be welcome")
     time.sleep(2)  # a stray would be dead by now
     assert home.rank_processes(job) == ranks
