@@ -101,6 +101,7 @@ Attempts::Callbacks Agent::MakeAttemptCallbacks() {
 MasterLink::Callbacks Agent::MakeLinkCallbacks() {
   return {.on_open =
               [this](bool same_machine) {
+                if (LeaveWhenReplaced()) return;
                 conversation_.clock().SetShared(same_machine);
                 Perform(conversation_.OnOpen(attempts_.Live(), Trouble()));
               },
@@ -185,6 +186,7 @@ void Agent::OnRefused(const Refuse& refusal) {
 }
 
 void Agent::Beat() {
+  if (LeaveWhenReplaced()) return;
   oom_kills_.Look(MonotonicNow());
   if (link_.queued_bytes() < kHeartbeatQueueMaxBytes) Perform(conversation_.Heartbeat(Now(), logs_.activity()));
   heartbeat_timer_.After(kHeartbeatInterval, [this] { Beat(); });
@@ -332,6 +334,14 @@ void Agent::End(Ending ending, StopReason reason, bool at_once) {
 
 void Agent::ExitWhenIdle() {
   if (ending_ != Ending::kNone && attempts_.IsIdle()) Exit(0);
+}
+
+// Two agents of one node would take each other's attempts for lost.
+bool Agent::LeaveWhenReplaced() {
+  if (!HasLostNode(NodeDirectory(options_), options_.node_lock)) return false;
+  LogError("agent.lock was removed and another agent serves this node: leaving it to that one; what runs here goes on");
+  Exit(kExitNodeTaken);
+  return true;
 }
 
 void Agent::Leave() {

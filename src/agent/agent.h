@@ -31,6 +31,7 @@ struct AgentOptions {
   std::string address = "127.0.0.1";  // what other nodes reach this one by
   std::string log_root;
   std::string shim_path;
+  int node_lock = -1;  // see LockNode
 };
 
 // Exit codes. From 64 to 78 a respawner lets it be (shim --supervise).
@@ -87,6 +88,7 @@ class Agent {
   // The end.
   void End(Ending ending, StopReason reason, bool at_once);
   void ExitWhenIdle();
+  bool LeaveWhenReplaced();
   void Exit(int code);
 
   boost::asio::io_context& io_;

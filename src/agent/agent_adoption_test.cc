@@ -31,15 +31,16 @@ class AdoptionTest : public AgentTest {
     ASSERT_TRUE(WriteSmallFile(Directory().File("claim.json"), FormatClaim(claim)));
   }
   // Of ranks that run until they are told to go; then the agent is killed.
-  void RunAndLoseTheAgent(uint32_t ranks = 1,
+  void RunAndLoseTheAgent(uint32_t count = 1,
                           const std::string& script = "echo up; while [ ! -e $JOB/go ]; do sleep 0.02; done; exit 7") {
     Script(script);
     StartBoth();
     ASSERT_TRUE(master->Until([&] { return !master->hellos.empty(); }));
-    OrderStart(0, ranks);
+    OrderStart(0, count);
     ASSERT_TRUE(Await(kAttemptReady));
     shim = ShimPid();
     shim_ticks = ReadStat(shim)->start_ticks;
+    for (uint32_t i = 0; i < count; ++i) former_ranks.push_back(RankPid(static_cast<int>(i)));
     KillAgent(SIGKILL);
     master->reports.clear();
   }
@@ -54,6 +55,7 @@ class AdoptionTest : public AgentTest {
   }
 
   pid_t shim = 0;
+  std::vector<pid_t> former_ranks;
   uint64_t shim_ticks = 0;
 };
 
@@ -139,13 +141,12 @@ TEST_F(AdoptionTest, WithoutItsClaimItIsLedByTheLaunchFile) {
       master->reports.clear();
       Remove("claim.json");
     }
-    const auto before = FindProcesses(word);
     StartAgent();
     ASSERT_TRUE(Await(kAttemptReady));
     EXPECT_EQ(master->hellos.back().live_size(), 1);
     EXPECT_EQ(ShimPid(), shim);
     OrderStart(0, 2);
-    EXPECT_TRUE(std::ranges::all_of(before, [](pid_t pid) { return ::kill(pid, 0) == 0; }));
+    for (const pid_t rank : former_ranks) EXPECT_EQ(::kill(rank, 0), 0);
   }
   ASSERT_TRUE(WriteSmallFile(job_directory + "/go", ""));
   ASSERT_TRUE(Await(kAttemptEnded));
@@ -241,6 +242,30 @@ TEST_F(AdoptionTest, WhoHoldsTheLockLivesWhateverTheClaimSays) {
   OrderStop();
   ASSERT_TRUE(Await(kAttemptEnded));
   EXPECT_EQ(Exit().signal(), SIGTERM);
+}
+
+TEST_F(AdoptionTest, WhoseLockWasRemovedLivesAllTheSame) {
+  RunAndLoseTheAgent();
+  Remove("lock");
+  StartAgent();
+  ASSERT_TRUE(Await(kAttemptStarted));
+  EXPECT_EQ(ShimPid(), shim);
+  ASSERT_TRUE(WriteSmallFile(job_directory + "/go", ""));
+  ASSERT_TRUE(Await(kAttemptEnded));
+  EXPECT_EQ(Exit().code(), 7);
+  EXPECT_EQ(End().lost_reason(), "");
+}
+
+TEST_F(AdoptionTest, WhoseLockWasRemovedAndWhoseWordsAreOfAnotherIsNotTakenForOurs) {
+  RunAndLoseTheAgent();
+  const std::filesystem::path other = Directory(5).path();
+  std::filesystem::create_directories(other);
+  for (const char* name : {"claim.json", "launch", "started.json"}) {
+    std::filesystem::copy_file(Directory().File(name), other / name);
+  }
+  StartAgent();
+  Welcomed(2);
+  EXPECT_FALSE(Has(kAttemptStarted, 5)) << "one shim was taken for two attempts";
 }
 
 TEST_F(AdoptionTest, WhatTheShimSaidOfItselfMayBeDamagedToo) {

@@ -79,6 +79,53 @@ TEST_F(AgentTest, OneNodeHasOneAgent) {
   agent = first;
 }
 
+TEST_F(AgentTest, WhoseLockWasReplacedLeavesTheNodeToTheNext) {
+  Script("echo up; exec sleep $0");
+  StartBoth();
+  ASSERT_TRUE(master->Until([&] { return !master->hellos.empty(); }));
+  OrderStart();
+  ASSERT_TRUE(Await(kAttemptReady));
+  const pid_t rank = RankPid();
+  std::filesystem::remove(job_directory + "/nodes/node-0/agent.lock");
+  const pid_t first = agent;
+  StartAgent();
+  const pid_t second = std::exchange(agent, first);
+  EXPECT_EQ(WaitForAgent(), kExitNodeTaken);
+  agent = second;
+  ASSERT_TRUE(master->Until([&] { return master->hellos.size() >= 2; }));
+  EXPECT_EQ(master->hellos.back().live_size(), 1);
+  EXPECT_EQ(::kill(rank, 0), 0) << "what runs there goes on";
+  EXPECT_FALSE(Has(kAttemptEnded));
+}
+
+// ---- the master has forgotten something, or knows better ----
+
+TEST_F(AgentTest, ASuccessorStartsWhenItsPredecessorHasBeenEnded) {
+  Script("trap '' TERM; echo up; while :; do sleep 0.01; done");
+  StartBoth();
+  ASSERT_TRUE(master->Until([&] { return !master->hellos.empty(); }));
+  OrderStart(0);
+  ASSERT_TRUE(Await(kAttemptReady, 0));
+  const pid_t former = RankPid();
+  OrderStart(1);
+  ASSERT_TRUE(Await(kAttemptStarted, 1));
+  ASSERT_TRUE(Has(kAttemptEnded, 0)) << "two lives of one rank";
+  EXPECT_NE(::kill(former, 0), 0);
+}
+
+TEST_F(AgentTest, AStartThatComesTooLateIsToldToHaveFailed) {
+  Script("echo up; exec sleep $0");
+  StartBoth();
+  ASSERT_TRUE(master->Until([&] { return !master->hellos.empty(); }));
+  OrderStart(3);
+  ASSERT_TRUE(Await(kAttemptReady, 3));
+  OrderStart(1);
+  ASSERT_TRUE(Await(kAttemptEnded, 1));
+  EXPECT_NE(End(1).lost_reason().find("attempt 3"), std::string::npos) << End(1).lost_reason();
+  EXPECT_FALSE(Has(kAttemptStarted, 1));
+  EXPECT_FALSE(Has(kAttemptEnded, 3));
+}
+
 // ---- the shim dies ----
 
 TEST_F(AgentTest, WhatALostShimLeftIsSweptHoweverItHides) {

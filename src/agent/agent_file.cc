@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <poll.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -47,7 +48,7 @@ std::optional<AgentFile> ParseAgentFile(std::string_view text) {
   return file;
 }
 
-Status LockNode(const std::string& node_directory, int patience_ms) {
+Result<int> LockNode(const std::string& node_directory, int patience_ms) {
   constexpr int kRetryMs = 10;
   const std::string path = node_directory + "/agent.lock";
   // Never closed: closing any descriptor of the file would give the lock up.
@@ -64,7 +65,13 @@ Status LockNode(const std::string& node_directory, int patience_ms) {
       return Fail(ErrorKind::kFenced, "another agent serves this node: " + path + " is locked");
     ::poll(nullptr, 0, kRetryMs);
   }
-  return {};
+  return fd;
+}
+
+bool HasLostNode(const std::string& node_directory, int lock) {
+  struct stat ours{}, there{};
+  if (::fstat(lock, &ours) != 0 || ::stat((node_directory + "/agent.lock").c_str(), &there) != 0) return false;
+  return ours.st_dev != there.st_dev || ours.st_ino != there.st_ino;
 }
 
 }  // namespace aimaster::agent

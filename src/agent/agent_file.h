@@ -24,7 +24,10 @@ std::string FormatAgentFile(const AgentFile& file);
 std::optional<AgentFile> ParseAgentFile(std::string_view text);
 
 // The place of this node's agent: a lock that ends with the process, whatever ends it.
-// An error when another process has it; tried for `patience_ms`, since a killed agent lets go a moment later.
-Status LockNode(const std::string& node_directory, int patience_ms);
+// An error when another process has it; tried for `patience_ms`, since a killed agent lets go a moment later. The
+// descriptor has to stay open for as long as the place is ours.
+Result<int> LockNode(const std::string& node_directory, int patience_ms);
+// Whether another file stands where ours was: somebody removed it, and the next agent has locked its own.
+bool HasLostNode(const std::string& node_directory, int lock);
 
 }  // namespace aimaster::agent

@@ -13,7 +13,7 @@
 namespace aimaster::agent {
 
 void AttemptLife::Adopt() {
-  if (GoByLock()) return;
+  if (GoByLock() || GoByStarted()) return;
   const auto ended = directory_.ReadEnded();
   if (ended) {
     if (ReadStarted()) NoteStarted();
@@ -90,12 +90,27 @@ bool AttemptLife::GoByLock() {
   return false;
 }
 
+// A lock that was removed or replaced is free, and its shim may live all the same: then it is the one that says so of
+// itself in started.json, and that was started for this directory.
+bool AttemptLife::GoByStarted() {
+  const auto started = directory_.ReadStarted();
+  if (!started || started->boot_id != owner_.boot_id() || !IsAlive(started->shim)) return false;
+  if (!IsStartedForUs(started->shim.pid)) return false;
+  LogWarning(Name() + ": its lock is free, though its shim, process " + std::to_string(started->shim.pid) +
+             ", lives: the lock was removed or replaced; going by the process");
+  WatchShim(started->shim);
+  return true;
+}
+
+bool AttemptLife::IsStartedForUs(pid_t shim) const {
+  const auto line = ReadSmallFile("/proc/" + std::to_string(shim) + "/cmdline", kSmallFileMaxBytes);
+  return line && line->ends_with('\0' + directory_.path() + '\0');
+}
+
 // By what it said of itself when it started, or by what it was started for.
 bool AttemptLife::IsOurShim(const ProcessIdentity& holder) const {
   const auto started = directory_.ReadStarted();
-  if (!started || started->shim == holder) return true;
-  const auto line = ReadSmallFile("/proc/" + std::to_string(holder.pid) + "/cmdline", kSmallFileMaxBytes);
-  return line && line->ends_with('\0' + directory_.path() + '\0');
+  return !started || started->shim == holder || IsStartedForUs(holder.pid);
 }
 
 void AttemptLife::AdoptHolder(pid_t holder) {

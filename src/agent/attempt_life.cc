@@ -299,7 +299,11 @@ void AttemptLife::EndWithShim(const Ended& ended) {
     SetRankEnd(rank, RankEnd{.rank = rank.rank,
                              .lost_reason = lost_reason_.empty() ? "its exit status was not recorded" : lost_reason_});
   }
-  Finish(AttemptInput::kShimEnded);
+  if (condemned_.empty()) {
+    Finish(AttemptInput::kShimEnded);
+  } else {
+    BeginSweep();  // whose shim this was is not sure: what runs under the attempt's name may have had another one
+  }
 }
 
 void AttemptLife::BeginSweep() {

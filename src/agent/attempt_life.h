@@ -106,6 +106,8 @@ class AttemptLife {
   void AdoptHolder(pid_t holder);
   // False when nobody holds the lock. Otherwise it is seen to: a shim is adopted, anything else waited for.
   bool GoByLock();
+  bool GoByStarted();
+  bool IsStartedForUs(pid_t shim) const;
   void LookAgain(const std::string& trouble);
   bool IsUnreadable() const;
   void JudgeWithoutFiles();

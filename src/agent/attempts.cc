@@ -93,7 +93,7 @@ class Attempts::NamelessOwner : public AttemptOwner {
   void ReportRankEnd(const AttemptLife&, const RankEnd&) override {}
   void Report(v1::Report) override {}
   void OnRunning(const AttemptLife&) override {}
-  void OnEnded(const AttemptLife&) override { attempts_.OnNamelessEnded(); }
+  void OnEnded(const AttemptLife&) override { attempts_.AfterAnEnd(); }
 
  private:
   Attempts& attempts_;
@@ -104,7 +104,7 @@ Attempts::Attempts(boost::asio::io_context& io, AttemptsOptions options, Callbac
       options_(std::move(options)),
       callbacks_(std::move(callbacks)),
       nameless_owner_(std::make_unique<NamelessOwner>(*this)),
-      nameless_timer_(io) {}
+      after_an_end_timer_(io) {}
 
 Attempts::~Attempts() = default;
 
@@ -228,21 +228,52 @@ bool Attempts::HasLived(const AttemptDirectory& directory) const {
 }
 
 // From inside a call of its own: it can't be destroyed here.
-void Attempts::OnNamelessEnded() {
-  nameless_timer_.After(Duration::zero(), [this] {
+void Attempts::AfterAnEnd() {
+  after_an_end_timer_.After(Duration::zero(), [this] {
     std::erase_if(nameless_, [](const auto& entry) { return entry.second->has_ended() && !entry.second->owes_file(); });
     if (std::ranges::any_of(nameless_, [](const auto& entry) { return entry.second->has_ended(); })) {
-      nameless_timer_.After(kFileRetry, [this] { OnNamelessEnded(); });
+      after_an_end_timer_.After(kFileRetry, [this] { AfterAnEnd(); });
     }
     for (const auto& [key, order] : std::exchange(waiting_, {})) Start(order.start, order.job, order.epoch);
     callbacks_.on_nameless_ended();
   });
 }
 
-bool Attempts::IsInTheWay(const Place& place) const {
-  return std::ranges::any_of(nameless_, [&place](const auto& entry) {
+// The successor of a living attempt would make two of every rank.
+bool Attempts::IsInTheWay(AttemptKey key, const Place& place) const {
+  const bool nameless = std::ranges::any_of(nameless_, [&place](const auto& entry) {
     return entry.first.first == place.first && entry.first != place && !entry.second->has_ended();
   });
+  return nameless || std::ranges::any_of(attempts_, [key](const auto& entry) {
+           return entry.first.instance == key.instance && entry.first.attempt < key.attempt &&
+                  !entry.second->has_ended();
+         });
+}
+
+// Who orders a successor has given up those before it, whatever became of the order to stop them.
+void Attempts::EndEarlier(AttemptKey key) {
+  for (const auto& [other, life] : attempts_) {
+    if (other.instance != key.instance || other.attempt >= key.attempt || life->has_ended()) continue;
+    LogWarning(ToText(other) + " lives, and its successor is to start: it is ended");
+    life->Stop({}, true);
+  }
+}
+
+const AttemptLife* Attempts::FindLater(AttemptKey key) const {
+  const auto later = attempts_.upper_bound(key);
+  return later != attempts_.end() && later->first.instance == key.instance ? later->second.get() : nullptr;
+}
+
+// A master that has forgotten a part of the job's history orders what has long been. It must hear that this start will
+// never come about, or it would wait for it.
+void Attempts::RefuseAsTooLate(AttemptKey key, AttemptKey later) {
+  LogError("did not start " + ToText(key) + ": " + ToText(later) + " came after it");
+  v1::Report report;
+  v1::AttemptEnded& ended = *report.mutable_attempt_ended();
+  *ended.mutable_id() = ToId(key);
+  ended.set_lost_reason("its node has had attempt " + std::to_string(later.attempt) +
+                        " of this instance, of which the master does not know");
+  callbacks_.report(std::move(report));
 }
 
 AttemptLife* Attempts::LookUp(Claim claim) {
@@ -263,6 +294,11 @@ AttemptLife* Attempts::LookUp(Claim claim) {
   return &life;
 }
 
+void Attempts::OnEnded(const AttemptLife& attempt) {
+  callbacks_.on_ended(attempt);
+  if (!waiting_.empty()) AfterAnEnd();
+}
+
 // ---- orders ----
 
 void Attempts::ReportNeverStarted(AttemptKey key) {
@@ -278,14 +314,9 @@ void Attempts::Start(const v1::StartInstance& start, const v1::JobConfig& job, u
   AttemptLife* life = nullptr;
   if (const auto found = attempts_.find(key); found != attempts_.end()) life = found->second.get();
   if (life == nullptr) {
-    for (const auto& [other, lives] : attempts_) {
-      // The successor of a living attempt would make two of every rank; a predecessor comes too late.
-      if (other.instance != key.instance || (other.attempt < key.attempt && lives->has_ended())) continue;
-      LogError("did not start " + ToText(key) + ": " + ToText(other) +
-               (lives->has_ended() ? " came after it" : " lives"));
-      return;
-    }
-    if (IsInTheWay(place)) {
+    if (const AttemptLife* later = FindLater(key)) return RefuseAsTooLate(key, later->key());
+    EndEarlier(key);
+    if (IsInTheWay(key, place)) {
       LogWarning(ToText(key) + " waits for the end of an earlier attempt of " + place.first);
       waiting_[key] = {start, job, epoch};
       return;

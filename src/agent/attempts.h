@@ -87,7 +87,7 @@ class Attempts : public AttemptOwner {
   }
   void Report(v1::Report report) override { callbacks_.report(std::move(report)); }
   void OnRunning(const AttemptLife& attempt) override { callbacks_.on_running(attempt); }
-  void OnEnded(const AttemptLife& attempt) override { callbacks_.on_ended(attempt); }
+  void OnEnded(const AttemptLife& attempt) override;
 
   AttemptDirectory DirectoryOf(const Place& place) const;
   Result<std::vector<Lodging>> FindLodgings() const;
@@ -104,8 +104,11 @@ class Attempts : public AttemptOwner {
   bool HasLived(const AttemptDirectory& directory) const;
   Claim MakeClaim(const v1::StartInstance& start, const v1::JobConfig& job, uint64_t epoch) const;
   void Launch(const v1::StartInstance& start, const v1::JobConfig& job, Claim claim);
-  bool IsInTheWay(const Place& place) const;
-  void OnNamelessEnded();
+  bool IsInTheWay(AttemptKey key, const Place& place) const;
+  void EndEarlier(AttemptKey key);
+  const AttemptLife* FindLater(AttemptKey key) const;
+  void RefuseAsTooLate(AttemptKey key, AttemptKey later);
+  void AfterAnEnd();
   // Of an attempt that was stopped before its start came.
   void ReportNeverStarted(AttemptKey key);
   std::string NameOf(const v1::StopInstance& stop) const;
@@ -119,8 +122,8 @@ class Attempts : public AttemptOwner {
   // no successor starts.
   std::unique_ptr<AttemptOwner> nameless_owner_;
   std::map<Place, std::unique_ptr<AttemptLife>> nameless_;
-  std::map<AttemptKey, Order> waiting_;  // starts, for the end of a nameless one
-  Timer nameless_timer_;
+  std::map<AttemptKey, Order> waiting_;  // starts, for the end of an earlier attempt of the instance
+  Timer after_an_end_timer_;
   size_t own_descriptors_ = 0;     // open while nothing runs here
   std::map<pid_t, int> statuses_;  // of shims that waitpid has told us of and nobody has asked for
 };

@@ -110,10 +110,12 @@ int Main(int argc, char** argv) {
     LogError(made.error().message);
     return kExitCannotServe;
   }
-  if (const Status locked = LockNode(node_directory, kLockPatienceMs); !locked) {
-    LogError(locked.error().message);
-    return locked.error().kind == ErrorKind::kFenced ? kExitNodeTaken : kExitCannotServe;
+  const Result<int> lock = LockNode(node_directory, kLockPatienceMs);
+  if (!lock) {
+    LogError(lock.error().message);
+    return lock.error().kind == ErrorKind::kFenced ? kExitNodeTaken : kExitCannotServe;
   }
+  options->node_lock = *lock;
   const auto text = ReadSmallFile(node_directory + "/agent.json", kSmallFileMaxBytes);
   AgentFile file = (text ? ParseAgentFile(*text) : std::nullopt).value_or(AgentFile{});
   file.process = {::getpid(), self->start_ticks};

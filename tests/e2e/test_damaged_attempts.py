@@ -87,6 +87,25 @@ def test_an_attempt_whose_directory_is_gone_is_lost_and_restarted_once(home):
     assert record["instance_name"] == f"{job.id}-worker-1", record
 
 
+def test_a_lock_that_is_gone_costs_nothing(home):
+    job = Job(home)
+    job.damage(["lock"], "missing")
+    job.kill_agent()
+    assert job.end() == []
+    assert (job.work / "1.log").read_text().count("begins") == 1, "the rank is another"
+
+
+def test_a_directory_in_anothers_place_doubles_nobody(home):
+    job = Job(home)
+    place, other = job.attempt(1), job.attempt(0)
+    place.rename(place.with_name("0x"))
+    other.rename(place)
+    job.kill_agent()
+    records = job.end()
+    assert records and all("claim is lost or damaged" in record["error_message"]
+                           or "finds no record" in record["error_message"] for record in records), records
+
+
 def test_a_stop_reaches_whom_nobody_knows(home):
     job = Job(home, steps=600)
     for worker in (0, 1):
@@ -98,6 +117,18 @@ def test_a_stop_reaches_whom_nobody_knows(home):
     assert finished.code == 130, finished
     assert home.get(job.id)["status"] == "Stopped"
     assert not any(is_alive(rank) for rank in job.ranks.values()), "said to be stopped, and alive"
+
+
+def test_an_agent_whose_lock_was_removed_gives_way_to_the_next(home):
+    job = Job(home, steps=80)
+    lock, = home.directory(job.id).glob("nodes/*/agent.lock")
+    (name, former), = home.agent_pids(job.id).items()
+    lock.unlink()
+    kill(home.master_pid(job.id))  # the next one finds the lock free, and starts another agent
+    wait_for(lambda: home.agent_pids(job.id).get(name) not in (None, former), "another agent")
+    wait_for(lambda: not is_alive(former), "the former agent to leave")
+    assert job.end() == []
+    assert job.identities().keys() <= job.before.keys()
 
 
 # -- an agent is killed over a start -----------------------------------------------------------------------------------
