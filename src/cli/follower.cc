@@ -246,11 +246,11 @@ class Follower {
   void FailWhenTooLate() {
     std::string text = "job " + spec_.id.text() + " has not ended within " + WholeSeconds(*options_.give_up_after) +
                        ", it is " + std::string(Name(summary_.status));
+    const JobCare care = LookAtCare(directory_, kAskMax);
     if (wishes_.pending()) {
-      const std::string trouble = LookAtCare(directory_, kAskMax).trouble;
-      text += "; its master has not taken the stop: " + (trouble.empty() ? wishes_.last_error() : trouble);
+      text += "; its master has not taken the stop: " + (care.trouble.empty() ? wishes_.last_error() : care.trouble);
     } else if (options_.stop) {
-      text += "; it was told to stop, and goes on with that";
+      text += "; it was told to stop, and goes on with that" + (care.note.empty() ? "" : "; " + care.note);
     }
     Fail({ErrorKind::kEnvironment, text});
   }

@@ -77,6 +77,34 @@ std::vector<fs::path> DirectoriesIn(const fs::path& where) {
 
 std::string Process(const std::string& whose, int pid) { return whose + " (process " + std::to_string(pid) + ")"; }
 
+// A node's agent on this machine.
+struct LocalAgent {
+  std::string whose;  // "its agent of node-0"
+  int pid = 0;
+};
+
+std::vector<LocalAgent> FindAgents(const JobDirectory& directory) {
+  std::vector<LocalAgent> agents;
+  for (const fs::path& node : DirectoriesIn(directory.nodes())) {
+    const int pid = LockHolder(node / "agent.lock");
+    if (pid > 0) agents.push_back({"its agent of " + OneLine(node.filename().string()), pid});
+  }
+  return agents;
+}
+
+// What keeps others than the master from doing their part.
+std::string NoteOn(const JobDirectory& directory, const std::optional<ProcessIdentity>& supervisor) {
+  if (!supervisor) {
+    return "its supervisor is gone, so nobody would start its master again: `aimaster resume " +
+           directory.path().filename().string() + "` starts one";
+  }
+  if (IsStopped(supervisor->pid)) return Stopped("its supervisor", supervisor->pid);
+  for (const LocalAgent& agent : FindAgents(directory)) {
+    if (IsStopped(agent.pid)) return Stopped(agent.whose, agent.pid);
+  }
+  return "";
+}
+
 }  // namespace
 
 JobCare LookAtCare(const JobDirectory& directory, std::chrono::milliseconds answer_max) {
@@ -97,12 +125,7 @@ JobCare LookAtCare(const JobDirectory& directory, std::chrono::milliseconds answ
   if (status.is_object() && status.contains("trouble") && status["trouble"].is_string()) {
     care.trouble = OneLine(status["trouble"].get<std::string>());
   }
-  if (!care.supervisor) {
-    care.note = "its supervisor is gone, so nobody would start its master again: `aimaster resume " +
-                directory.path().filename().string() + "` starts one";
-  } else if (IsStopped(care.supervisor->pid)) {
-    care.note = Stopped("its supervisor", care.supervisor->pid);
-  }
+  care.note = NoteOn(directory, care.supervisor);
   return care;
 }
 
@@ -121,10 +144,8 @@ LivingParts FindLivingParts(const JobDirectory& directory) {
   if (const std::optional<ProcessIdentity> supervisor = LiveSupervisor(directory.path())) {
     parts.processes.push_back(Process("its supervisor", supervisor->pid));
   }
+  for (const LocalAgent& agent : FindAgents(directory)) parts.processes.push_back(Process(agent.whose, agent.pid));
   for (const fs::path& node : DirectoriesIn(directory.nodes())) {
-    if (const int agent = LockHolder(node / "agent.lock"); agent > 0) {
-      parts.processes.push_back(Process("its agent of " + OneLine(node.filename().string()), agent));
-    }
     for (const fs::path& instance : DirectoriesIn(node)) {
       for (const fs::path& attempt : DirectoriesIn(instance)) parts.instances += LockHolder(attempt / "lock") > 0;
     }

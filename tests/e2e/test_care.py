@@ -74,6 +74,17 @@ def test_stopped_processes_of_ours_are_named_with_the_cure(home):
     attached.wait()
 
 
+def test_a_stopped_agent_is_named_too_and_replaced_in_time(home):
+    job = job_of_one(home, "--node-lost-timeout=12")
+    (agent,) = home.agent_pids(job).values()
+    os.kill(agent, signal.SIGSTOP)
+    cure = f", process {agent}, is stopped: `kill -CONT {agent}`"
+    assert cure in home.call("get", job).stdout
+    wait_for(lambda: (late := home.call("stop", "--timeout", "1", job)).code == 1 and cure in late.stderr, "the cure")
+    assert home.call("stop", job).code == 0  # the master has another one started, which finds what there is to stop
+    assert home.get(job)["status"] == "Stopped" and not home.rank_processes(job)
+
+
 def test_a_status_that_nobody_keeps_up_says_from_when_it_is(home):
     job = job_of_one(home)
     assert home.get(job)["status_as_of"] is None
@@ -156,7 +167,8 @@ def test_a_job_whose_master_died_on_a_full_disk_can_be_stopped(home, small_disk)
 def test_a_master_that_finds_no_room_at_all_is_told_of(home, small_disk):
     full = home_on(small_disk, home)
     job = job_of_one(full)
-    (full.directory(job) / "reserve").unlink()
+    for reserve in list(full.directory(job).rglob("reserve")):  # the node's too, which its agent would give back
+        reserve.unlink()
     fill(small_disk)
     kill(full.master_pid(job))
     wait_for(lambda: "full" in full.get(job)["trouble"], "the reason to be told")
