@@ -120,6 +120,7 @@ void Agent::Run() {
   LogInfo("agent of " + options_.node_name + ", process " + std::to_string(file_.process.pid));
   if (const Status opened = lease_.Open(MonotonicNow()); !opened) LogError(opened.error().message);
   LookAtLease();
+  ServeRanks();
   patient_until_ = MonotonicNow() + kUnreadableMax;
   TakeOver();
   Beat();
@@ -172,6 +173,7 @@ void Agent::OnWelcome(const v1::JobConfig& job) {
     SaveFile();
     logs_.SetMaxBytes(file_.log_max_bytes);
   }
+  ShareRetryableErrors({job.retryable_errors().begin(), job.retryable_errors().end()});
   RenewLease();
   BeatSoon(kClockFirstHeartbeats);
 }
@@ -238,6 +240,10 @@ void Agent::Obey(const v1::Command& command) {
       break;
     case v1::Command::kCollectEvidence:
       CollectEvidence(command.collect_evidence().collection());
+      break;
+    case v1::Command::kRetryableErrors:
+      LearnRetryableErrors(std::vector<std::string>(command.retryable_errors().texts().begin(),
+                                                    command.retryable_errors().texts().end()));
       break;
     case v1::Command::kShutdown:
       LogInfo("the job has ended");
@@ -314,6 +320,7 @@ void Agent::ReportRankEnd(const AttemptLife& attempt, const RankEnd& end) {
   *report.mutable_rank_exited() =
       MakeRankReport(attempt.directory(), attempt.claim(), end, conversation_.clock().Estimate(), matcher_,
                      attempt.claim().boot_id == file_.boot_id ? std::optional(Now()) : std::nullopt);
+  AddWordsOfRank(attempt, end, *report.mutable_rank_exited());
   Report(std::move(report));
 }
 
@@ -321,6 +328,7 @@ void Agent::OnEnded(const AttemptLife& attempt) {
   if (attempt.holds_master_port) ports_.Release();
   logs_.Remove(attempt.key());
   core_dumps_.Forget(attempt.key());
+  std::erase_if(steps_, [&](const auto& entry) { return entry.first.first == attempt.key(); });
   ExitWhenIdle();
 }
 
@@ -353,6 +361,7 @@ void Agent::Exit(int code) {
   if (std::exchange(is_exiting_, true)) return;
   exit_code_ = code;
   LogInfo("exiting with " + std::to_string(code));
+  sdk_socket_.reset();
   link_.Close([this] { io_.stop(); });
   goodbye_timer_.After(kGoodbyeMax, [this] { io_.stop(); });
 }

@@ -5,8 +5,13 @@
 #include <boost/asio/io_context.hpp>
 #include <cstdint>
 #include <map>
+#include <memory>
+#include <optional>
 #include <random>
+#include <span>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "agent/agent_file.h"
 #include "agent/attempts.h"
@@ -18,9 +23,11 @@
 #include "agent/oom_kills.h"
 #include "agent/owed_files.h"
 #include "agent/port_holder.h"
+#include "agent/sdk_api.h"
 #include "agent/timer.h"
 #include "core/ids.h"
 #include "detect/pattern_matcher.h"
+#include "wire/local_server.h"
 
 namespace aimaster::agent {
 
@@ -42,7 +49,7 @@ inline constexpr int kExitRefused = 77;      // the master wants nothing of us
 
 std::string NodeDirectory(const AgentOptions& options);
 
-class Agent {
+class Agent : private SdkApi::Node {
  public:
   // The node is locked; `file` is what the last agent of this node knew, with our own identity in it.
   Agent(boost::asio::io_context& io, AgentOptions options, AgentFile file);
@@ -80,6 +87,16 @@ class Agent {
   void CollectEvidence(uint32_t collection);
   void AnswerCollections();
 
+  // What ranks say (agent_sdk.cc).
+  void ServeRanks();
+  Status AddRetryableErrors(const std::vector<std::string>& texts) override;
+  Status SetStep(pid_t caller, std::optional<uint32_t> rank, uint64_t step) override;
+  SdkApi::Node::State GetState() const override;
+  void LearnRetryableErrors(std::span<const std::string> texts);
+  void ReportRetryableErrors(const std::vector<std::string>& texts);
+  void ShareRetryableErrors(std::vector<std::string> of_master);
+  void AddWordsOfRank(const AttemptLife& attempt, const RankEnd& end, v1::RankExited& report);
+
   // Attempts.
   void OnRankEnded(const AttemptLife& attempt, RankEnd& end);
   void ReportRankEnd(const AttemptLife& attempt, const RankEnd& end);
@@ -109,6 +126,9 @@ class Agent {
   CoreDumpWatch core_dumps_;
   MasterLink link_;
   std::map<uint32_t, Monotonic> collections_;  // not yet answered, with the latest time to do so
+  SdkApi sdk_api_{*this};
+  std::unique_ptr<LocalServer> sdk_socket_;                    // null: it can't be served, and ranks are not told of it
+  std::map<std::pair<AttemptKey, uint32_t>, uint64_t> steps_;  // by local rank; lost with us, and told again soon
   Ending ending_ = Ending::kNone;
   bool is_exiting_ = false;
   int exit_code_ = 0;

@@ -15,14 +15,45 @@ namespace aimaster::agent {
 
 using nlohmann::json;
 
+namespace {
+
+// Texts are bytes, and JSON holds characters: each byte is one of the first 256.
+json FormatTexts(const std::vector<std::string>& texts) {
+  json list = json::array();
+  for (const std::string& text : texts) {
+    json bytes = json::array();
+    for (const char byte : text) bytes.push_back(static_cast<unsigned char>(byte));
+    list.push_back(std::move(bytes));
+  }
+  return list;
+}
+
+std::vector<std::string> ParseTexts(const json& list) {
+  std::vector<std::string> texts;
+  if (!list.is_array()) return texts;
+  for (const json& bytes : list) {
+    if (texts.size() == kRetryableTextsMax) break;
+    if (!bytes.is_array() || bytes.empty() || bytes.size() > kRetryableTextMaxBytes) continue;
+    std::string& text = texts.emplace_back();
+    for (const json& byte : bytes) {
+      text += static_cast<char>(byte.is_number_unsigned() ? byte.get<uint64_t>() & 0xFF : 0);
+    }
+  }
+  return texts;
+}
+
+}  // namespace
+
 std::string FormatAgentFile(const AgentFile& file) {
   return json{{"pid", file.process.pid},
               {"start_ticks", file.process.start_ticks},
               {"boot_id", file.boot_id},
               {"greatest_epoch", file.greatest_epoch},
               {"orphan_timeout_ms", file.orphan_timeout_ms},
-              {"log_max_bytes", file.log_max_bytes}}
-             .dump() +
+              {"log_max_bytes", file.log_max_bytes},
+              {"socket", file.socket},
+              {"retryable_errors", FormatTexts(file.retryable_errors)}}
+             .dump(-1, ' ', false, json::error_handler_t::replace) +
          "\n";
 }
 
@@ -45,6 +76,9 @@ std::optional<AgentFile> ParseAgentFile(std::string_view text) {
   const auto boot_id = object.find("boot_id");
   if (!good || boot_id == object.end() || !boot_id->is_string()) return std::nullopt;
   file.boot_id = boot_id->get<std::string>();
+  const auto socket = object.find("socket");
+  if (socket != object.end() && socket->is_string()) file.socket = socket->get<std::string>();
+  if (object.contains("retryable_errors")) file.retryable_errors = ParseTexts(object["retryable_errors"]);
   return file;
 }
 

@@ -6,6 +6,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "agent/process_identity.h"
 #include "core/error.h"
@@ -18,6 +19,8 @@ struct AgentFile {
   uint64_t greatest_epoch = 0;
   uint32_t orphan_timeout_ms = 0;  // 0: no master has told us yet
   uint64_t log_max_bytes = 0;
+  std::string socket;                         // that ranks speak to us through; empty: there never was one
+  std::vector<std::string> retryable_errors;  // the job's own
   bool operator==(const AgentFile&) const = default;
 };
 std::string FormatAgentFile(const AgentFile& file);

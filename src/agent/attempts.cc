@@ -58,7 +58,7 @@ void SetMarkers(const Claim& claim, std::map<std::string, std::string>& environm
 }
 
 Launch MakeLaunch(const Claim& claim, const AttemptDirectory& directory, const std::string& lease,
-                  const v1::StartInstance& start, const v1::JobConfig& job) {
+                  const std::string& socket, const v1::StartInstance& start, const v1::JobConfig& job) {
   Launch launch{.claim = claim,
                 .stop_grace_ms = job.stop_grace_ms(),
                 .lease = lease,
@@ -71,6 +71,7 @@ Launch MakeLaunch(const Claim& claim, const AttemptDirectory& directory, const s
     added.environment.insert(job.environment().begin(), job.environment().end());
     for (const auto& [name, value] : rank.environment()) added.environment[name] = value;
     added.environment.try_emplace("TORCHELASTIC_ERROR_FILE", directory.RankFile(rank.local(), ".error.json"));
+    if (!socket.empty()) added.environment["AIMASTER_SOCKET"] = socket;
     SetMarkers(claim, added.environment);
   }
   return launch;
@@ -356,7 +357,7 @@ Claim Attempts::MakeClaim(const v1::StartInstance& start, const v1::JobConfig& j
 
 void Attempts::Launch(const v1::StartInstance& start, const v1::JobConfig& job, Claim claim) {
   const AttemptDirectory directory = DirectoryOf({claim.instance_name, claim.key.attempt});
-  const std::string launch = FormatLaunch(MakeLaunch(claim, directory, options_.lease, start, job));
+  const std::string launch = FormatLaunch(MakeLaunch(claim, directory, options_.lease, options_.socket, start, job));
   if (IsIdle()) own_descriptors_ = CountDescriptors();
   LogInfo("starting " + ToText(claim.key) + " (" + start.instance_name() + "), round " + std::to_string(start.round()));
   AttemptLife& life = Add(directory, std::move(claim));

@@ -24,6 +24,7 @@ struct AttemptsOptions {
   std::string log_root;        // where output goes when the job does not say; empty: the attempt's directory
   std::string shim_path;
   std::string boot_id;
+  std::string socket = {};  // through which ranks speak to the agent; empty: there is none
 };
 
 class Attempts : public AttemptOwner {
@@ -38,6 +39,8 @@ class Attempts : public AttemptOwner {
   };
 
   Attempts(boost::asio::io_context& io, AttemptsOptions options, Callbacks callbacks);
+  // What is started from now on finds it in its environment.
+  void SetSocket(std::string path) { options_.socket = std::move(path); }
   ~Attempts() override;
 
   // Takes over what earlier agents of this node left: everything that has not ended, and the last attempt of each

@@ -35,6 +35,8 @@ bool SaysTheSame(const v1::Report& a, const v1::Report& b) {
       return IsSame(a.rank_exited().id(), b.rank_exited().id()) && a.rank_exited().rank() == b.rank_exited().rank();
     case v1::Report::kAttemptEnded:
       return IsSame(a.attempt_ended().id(), b.attempt_ended().id());
+    case v1::Report::kRetryableErrors:
+      return std::ranges::equal(a.retryable_errors().texts(), b.retryable_errors().texts());
     case v1::Report::kPortReserved:
     case v1::Report::kPortRefused:
     case v1::Report::kEvidenceCollected:

@@ -169,8 +169,13 @@ TEST(DescendantsTest, LinesThatAreNoneAreLeftOut) {
 }
 
 TEST(AgentFileTest, ReadsWhatItWrote) {
-  const AgentFile file{
-      .process = {12, 34}, .boot_id = "b", .greatest_epoch = 5, .orphan_timeout_ms = 6, .log_max_bytes = 7};
+  const AgentFile file{.process = {12, 34},
+                       .boot_id = "b",
+                       .greatest_epoch = 5,
+                       .orphan_timeout_ms = 6,
+                       .log_max_bytes = 7,
+                       .socket = "/run/s",
+                       .retryable_errors = {"connect timeout", "\xff\n\""}};
   EXPECT_EQ(ParseAgentFile(FormatAgentFile(file)), file);
   EXPECT_FALSE(ParseAgentFile("{}"));
 }

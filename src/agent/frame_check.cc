@@ -30,6 +30,14 @@ Status CheckEnvironment(const Map& environment) {
   return {};
 }
 
+template <typename Texts>
+Status CheckTexts(const Texts& texts) {
+  if (texts.size() > static_cast<int>(kRetryableTextsMax)) return Bad("too many retryable errors");
+  const bool good = std::ranges::all_of(
+      texts, [](const std::string& text) { return !text.empty() && text.size() <= kRetryableTextMaxBytes; });
+  return good ? Status() : Bad("a retryable error is empty or too long");
+}
+
 Status Check(const v1::JobConfig& job) {
   if (!IsSafeName(job.job_id())) return Bad("the job's id is bad");
   if (job.command().empty() || job.command(0).empty()) return Bad("there is no command");
@@ -38,6 +46,7 @@ Status Check(const v1::JobConfig& job) {
   if (!IsPath(job.working_directory())) return Bad("the working directory is no absolute path");
   if (!job.log_directory().empty() && !IsPath(job.log_directory())) return Bad("the log directory is no absolute path");
   if (job.stop_grace_ms() > kLaunchMaxStopGraceMs) return Bad("the stop grace is out of range");
+  if (const Status texts = CheckTexts(job.retryable_errors()); !texts) return texts;
   return CheckEnvironment(job.environment());
 }
 
@@ -82,6 +91,8 @@ Status Check(const v1::Command& command) {
       return Check(command.start_instance());
     case v1::Command::kStopInstance:
       return Check(command.stop_instance());
+    case v1::Command::kRetryableErrors:
+      return CheckTexts(command.retryable_errors().texts());
     case v1::Command::kSignalInstances:
     case v1::Command::kReservePort:
     case v1::Command::kCollectEvidence:

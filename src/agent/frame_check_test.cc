@@ -92,5 +92,19 @@ TEST(FrameCheckTest, WhatIsNoMessageIsAnError) {
   EXPECT_FALSE(IsGood(v1::ToAgent()));
 }
 
+TEST(FrameCheckTest, TextsOfTheJobsOwnAreFewAndShort) {
+  v1::ToAgent message;
+  v1::RetryableErrors& errors = *message.mutable_command()->mutable_retryable_errors();
+  for (size_t i = 0; i < kRetryableTextsMax; ++i) errors.add_texts("text");
+  EXPECT_TRUE(IsGood(message));
+  errors.add_texts("one more");
+  EXPECT_FALSE(IsGood(message));
+  errors.clear_texts();
+  errors.add_texts("");
+  EXPECT_FALSE(IsGood(message));
+  errors.set_texts(0, std::string(kRetryableTextMaxBytes + 1, 'x'));
+  EXPECT_FALSE(IsGood(message));
+}
+
 }  // namespace
 }  // namespace aimaster::agent

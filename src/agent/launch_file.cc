@@ -41,8 +41,10 @@ class Row {
     good_ = good_ && number && *number <= max;
     return good_ ? *number : 0;
   }
-  void Skip(std::string_view count_key) {
-    for (uint32_t i = Number(count_key, kLaunchMaxStrings); good_ && i > 0; --i) Next();
+  std::vector<std::string> Strings(std::string_view count_key) {
+    std::vector<std::string> strings;
+    for (uint32_t i = Number(count_key, kLaunchMaxStrings); good_ && i > 0; --i) strings.emplace_back(Next());
+    return strings;
   }
   bool IsAt(std::string_view start) const { return rest_.starts_with(start); }
   bool good() const { return good_; }
@@ -109,7 +111,7 @@ std::string FormatLaunch(const Launch& launch) {
   return bytes;
 }
 
-std::optional<Claim> ParseLaunchClaim(std::string_view bytes) {
+std::optional<Launch> ParseLaunch(std::string_view bytes) {
   Row row(bytes);
   Header header = ParseHeader(row);
   const auto instance = Row::ParseNumber<uint32_t>(header["instance_index"]);
@@ -118,24 +120,37 @@ std::optional<Claim> ParseLaunchClaim(std::string_view bytes) {
   const auto epoch = Row::ParseNumber<uint64_t>(header["epoch"]);
   const auto ranks = Row::ParseNumber<uint32_t>(header["ranks"]);
   if (!instance || !attempt || !round || !epoch || !ranks || *ranks > kLaunchMaxRanks) return std::nullopt;
-  Claim claim{.key = {*instance, *attempt},
-              .job_id = std::string(header["job"]),
-              .instance_name = std::string(header["instance"]),
-              .round = *round,
-              .epoch = *epoch,
-              .boot_id = std::string(header["boot_id"]),
-              .log_directory = std::string(header["log_dir"]),
-              .ranks = {}};
+  Launch launch{.claim = {.key = {*instance, *attempt},
+                          .job_id = std::string(header["job"]),
+                          .instance_name = std::string(header["instance"]),
+                          .round = *round,
+                          .epoch = *epoch,
+                          .boot_id = std::string(header["boot_id"]),
+                          .log_directory = std::string(header["log_dir"]),
+                          .ranks = {}},
+                .lease = {},
+                .working_directory = {},
+                .command = {},
+                .ranks = {}};
   for (uint32_t i = 0; row.good() && i < *ranks; ++i) {
-    const uint32_t rank = row.Number("rank", kLaunchMaxNumber);
-    const uint32_t local = row.Number("local", kLaunchMaxNumber);
-    row.Value("cwd");
-    row.Skip("argc");
-    row.Skip("envc");
-    claim.ranks.push_back({rank, local});
+    LaunchRank& rank = launch.ranks.emplace_back();
+    rank.rank = row.Number("rank", kLaunchMaxNumber);
+    rank.local = row.Number("local", kLaunchMaxNumber);
+    launch.claim.ranks.push_back({rank.rank, rank.local});
+    launch.working_directory = row.Value("cwd");
+    launch.command = row.Strings("argc");
+    for (const std::string& variable : row.Strings("envc")) {
+      const size_t equals = variable.find('=');
+      if (equals != std::string::npos) rank.environment[variable.substr(0, equals)] = variable.substr(equals + 1);
+    }
   }
-  if (row.Next() != AIMASTER_LAUNCH_END || !row.good() || !row.is_over() || claim.ranks.empty()) return std::nullopt;
-  return claim;
+  if (row.Next() != AIMASTER_LAUNCH_END || !row.good() || !row.is_over() || launch.ranks.empty()) return std::nullopt;
+  return launch;
+}
+
+std::optional<Claim> ParseLaunchClaim(std::string_view bytes) {
+  std::optional<Launch> launch = ParseLaunch(bytes);
+  return launch ? std::optional(std::move(launch->claim)) : std::nullopt;
 }
 
 }  // namespace aimaster::agent

@@ -30,7 +30,10 @@ struct Launch {
 };
 
 std::string FormatLaunch(const Launch& launch);
-// Nothing when the file breaks its format, or an older agent wrote it, which did not say who the attempt is.
+// Nothing when the file breaks its format, or an older agent wrote it, which did not say who the attempt is. Of what is
+// there the shim's own affairs are left out: grace and lease.
+std::optional<Launch> ParseLaunch(std::string_view bytes);
+// The claim alone.
 std::optional<Claim> ParseLaunchClaim(std::string_view bytes);
 
 }  // namespace aimaster::agent

@@ -51,7 +51,8 @@ static_assert(kPollFirst < kPollFast && kPollFast < kPollSlow);
 inline constexpr size_t kDescriptorsPerAttempt = 1;
 inline constexpr size_t kDescriptorsPerRank = 3;
 inline constexpr size_t kDescriptorsSpare = 8;
-inline constexpr auto kProcessPoll = 200ms;  // of one for which there is no descriptor
+inline constexpr size_t kSdkConnectionsMax = 64;  // of ranks that speak to us; the oldest gives way
+inline constexpr auto kProcessPoll = 200ms;       // of one for which there is no descriptor
 
 // Starting a shim where processes or memory are used up.
 inline constexpr auto kSpawnPatience = 3s;

@@ -73,6 +73,6 @@ const Command* FindCommand(std::string_view name);
 
 extern const Command kRunCommand, kAttachCommand, kResumeCommand, kStopCommand, kListCommand, kGetCommand,
     kRoundsCommand, kRecordsCommand, kExplainCommand, kReplayCommand, kEventsCommand, kLogsCommand, kParamsCommand,
-    kCompletionCommand, kHelpCommand;
+    kExecCommand, kCompletionCommand, kHelpCommand;
 
 }  // namespace aimaster::cli

@@ -12,6 +12,7 @@ namespace aimaster::cli {
 namespace {
 
 bool TakesJob(const Command& command) { return command.operands.starts_with("JOB"); }
+bool TakesInstance(const Command& command) { return command.operands.starts_with("INSTANCE"); }
 
 std::vector<std::string> OptionNames(const Command& command) {
   std::vector<std::string> names;
@@ -40,6 +41,7 @@ std::string BashCases() {
   for (const Command* command : Commands()) {
     std::string words = Joined(OptionNames(*command));
     if (TakesJob(*command)) words += " $(_aimaster_jobs)";
+    if (TakesInstance(*command)) words += " $(_aimaster_instances)";
     if (command == &kHelpCommand) words += " " + CommandNames();
     if (command == &kCompletionCommand) words += " bash zsh fish";
     cases += "    " + std::string(command->name) + ") words=\"" + words + "\" ;;\n";
@@ -51,6 +53,7 @@ std::string BashCases() {
 std::string BashScript() {
   return "# bash completion for aimaster:  source <(aimaster completion bash)\n"
          "_aimaster_jobs() { aimaster list --limit 100 --ids 2>/dev/null; }\n"
+         "_aimaster_instances() { aimaster list --limit 100 --instances 2>/dev/null; }\n"
          "_aimaster() {\n"
          "  local current=\"${COMP_WORDS[COMP_CWORD]}\" words i\n"
          "  for ((i = 1; i < COMP_CWORD; i++)); do\n"
@@ -100,6 +103,7 @@ std::string FishScript() {
       }
     }
     if (TakesJob(*command)) script += prefix + "-a '(aimaster list --limit 100 --ids 2>/dev/null)'\n";
+    if (TakesInstance(*command)) script += prefix + "-a '(aimaster list --limit 100 --instances 2>/dev/null)'\n";
     if (command == &kHelpCommand) script += prefix + "-a '" + CommandNames() + "'\n";
     if (command == &kCompletionCommand) script += prefix + "-a 'bash zsh fish'\n";
   }

@@ -7,6 +7,7 @@
 #include "cli/report.h"
 #include "cli/table.h"
 #include "core/quote.h"
+#include "engine/layout.h"
 #include "journal/job_json.h"
 #include "journal/job_reader.h"
 
@@ -16,6 +17,7 @@ namespace {
 constexpr std::array kOptions = {
     Option{.name = "--json", .help = "as a JSON array"},
     Option{.name = "--ids", .help = "the ids alone, one a line"},
+    Option{.name = "--instances", .help = "the instances of jobs that have not ended, one a line"},
     Option{.name = "--status", .value = "STATUS", .help = "only jobs in this status: Running, Failed, …"},
     Option{.name = "--limit", .short_name = "-n", .value = "N", .help = "at most so many jobs"},
 };
@@ -58,6 +60,15 @@ std::string Table(const std::vector<ListedJob>& jobs) {
   return FormatTable(columns, rows, LookAt(1));
 }
 
+std::string InstancesOf(const std::vector<ListedJob>& jobs) {
+  std::string names;
+  for (const ListedJob& job : jobs) {
+    if (!job.problem.empty() || IsEnd(job.summary.status)) continue;
+    for (const InstanceState& instance : LayOutInstances(job.spec)) names += instance.name + "\n";
+  }
+  return names;
+}
+
 int Run(const Arguments& arguments) {
   const Result<std::optional<uint64_t>> limit = arguments.Number("--limit", 0, UINT32_MAX);
   if (!limit) return Complain(limit.error());
@@ -84,6 +95,7 @@ int Run(const Arguments& arguments) {
     for (const ListedJob& job : jobs) ids += job.spec.id.text() + "\n";
     return Print(ids);
   }
+  if (arguments.Has("--instances")) return Print(InstancesOf(jobs));
   if (jobs.empty()) return Print("no jobs in " + home->path().string() + "\n");
   return Print(Table(jobs));
 }

@@ -15,6 +15,8 @@ namespace aimaster {
 inline constexpr size_t kErrorTextMaxBytes = 4096;         // one error text, wherever it is kept
 inline constexpr size_t kMatchBytesPerRankMax = 16 << 10;  // of a rank's telling lines together, give or take one
 inline constexpr size_t kMatchesPerRankMax = 32;           // telling lines kept per rank
+inline constexpr size_t kRetryableTextsMax = 64;           // of a job's own, which make a failure retryable
+inline constexpr size_t kRetryableTextMaxBytes = 256;      // each
 inline constexpr size_t kAlikeTextMaxBytes = 256;          // failures that begin with the same words say the same
 
 // A line that was followed by this much output until the last telling line of its file is old news: the program had
@@ -71,6 +73,8 @@ struct RankFailure {
   std::string last_error_line;     // last telling-looking line of stderr; empty when it printed nothing
   std::string error_file_message;  // torchelastic error file, if one was written
   std::optional<Wall> error_file_time;
+  std::string retryable_text;    // of the job's own (RetryableErrorsAdded): the first one that its output's tail holds
+  std::optional<uint64_t> step;  // of the training, the last one that it told
   bool operator==(const RankFailure&) const = default;
 };
 

@@ -56,11 +56,15 @@ struct JudgeFailure {  // run the detector over Engine::job().failures; answered
   bool apart = false;  // each failed instance by itself
   bool operator==(const JudgeFailure&) const = default;
 };
+struct ShareRetryableErrors {  // agents look for them; one that connects later is told with its welcome
+  std::vector<std::string> texts;
+  bool operator==(const ShareRetryableErrors&) const = default;
+};
 struct FinishJob {  // agents may go, the master may exit
   bool operator==(const FinishJob&) const = default;
 };
 
 using Action = std::variant<AcquireNodes, IsolateNode, ReservePort, StartInstance, StopInstance, CollectEvidence,
-                            JudgeFailure, FinishJob>;
+                            JudgeFailure, ShareRetryableErrors, FinishJob>;
 
 }  // namespace aimaster

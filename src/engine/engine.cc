@@ -26,7 +26,8 @@ StepResult Engine::Step(const Input& input) {
 std::optional<Monotonic> Engine::NextDeadline() const {
   const Deadlines& deadlines = job_.deadlines;
   std::optional<Monotonic> next;
-  for (const auto& deadline : {deadlines.collect, deadlines.collect_cap, deadlines.start, deadlines.stop}) {
+  for (const auto& deadline :
+       {deadlines.collect, deadlines.collect_cap, deadlines.start, deadlines.stop, deadlines.wait}) {
     if (deadline && (!next || *deadline < *next)) next = deadline;
   }
   const auto& of_instances = job_.tallies.deadlines;

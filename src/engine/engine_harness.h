@@ -117,6 +117,7 @@ class EngineHarness {
     const uint32_t instance = Value(job().instance_of_rank.at(rank));
     FailAlone(rank, Retryable::kYes, code);
     Ended(instance);
+    if (RenewalOf(job().instances[instance]) == Renewal::kPausing) PassTo(job().instances[instance].own->deadline);
     Feed(InstanceStarted{InstanceIndex{instance}, AttemptOf(instance)});
     Feed(InstanceReady{InstanceIndex{instance}, AttemptOf(instance)});
   }

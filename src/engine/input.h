@@ -93,13 +93,17 @@ struct StopRequested {
   std::string by;        // "Ctrl-C", "aimaster stop"
   bool operator==(const StopRequested&) const = default;
 };
+struct RetryableErrorsAdded {  // by the job's own code: texts that make a failure retryable, from now on
+  std::vector<std::string> texts;
+  bool operator==(const RetryableErrorsAdded&) const = default;
+};
 struct Tick {  // the time of Engine::NextDeadline() has come
   bool operator==(const Tick&) const = default;
 };
 
 using Event = std::variant<JobSubmitted, MasterStarted, NodeJoined, NodeDenied, NodeLost, PortReserved, PortRefused,
                            InstanceStarted, InstanceReady, RankSucceeded, RankFailed, InstanceEnded, EvidenceCollected,
-                           FailureJudged, StopRequested, Tick>;
+                           FailureJudged, StopRequested, RetryableErrorsAdded, Tick>;
 
 struct Input {
   Moment at;

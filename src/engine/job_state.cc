@@ -12,6 +12,8 @@ std::string_view Name(Stage stage) {
       return "decide";
     case Stage::kStop:
       return "stop";
+    case Stage::kWait:
+      return "wait";
     case Stage::kIsolate:
       return "isolate";
     case Stage::kAcquire:
@@ -32,6 +34,8 @@ std::string_view Name(Renewal renewal) {
       return "failed";
     case Renewal::kStopping:
       return "stopping";
+    case Renewal::kPausing:
+      return "pausing";
     case Renewal::kWaiting:
       return "waiting";
   }

@@ -23,6 +23,7 @@ enum class Renewal {
   kNone,      // not on it
   kFailed,    // a rank of it has failed, and the decision is yet to come
   kStopping,  // what is left of it is being stopped
+  kPausing,   // it has ended, and is not started before its time (backoff.h)
   kWaiting,   // it has ended, and waits for a node to start on
 };
 std::string_view Name(Renewal renewal);  // "stopping"
@@ -33,11 +34,13 @@ struct OwnLife {
   bool started_alone = false;         // this attempt, and not with the whole job
   uint32_t restarts = 0;              // alone, over the job's life
   Monotonic start;                    // of this attempt: when it was ordered
-  std::optional<Monotonic> deadline;  // of its stop, of its wait for a node, or of its first word
+  std::optional<Monotonic> deadline;  // of its stop, its pause, its wait for a node, or its first word
   Monotonic stop_began;
   bool stop_at_once = false;
   std::optional<uint32_t> open_record;       // index of the record of its restart, until it is ready
   std::optional<uint32_t> first_local_rank;  // where it came to a node on which others run already: behind them
+  uint32_t quick_failures = 0;               // in a row
+  std::optional<Monotonic> not_before;       // its next attempt does not start earlier
   bool operator==(const OwnLife&) const = default;
 };
 
@@ -75,7 +78,7 @@ struct NodeState {
   bool operator==(const NodeState&) const = default;
 };
 
-enum class Stage { kDetect, kCollect, kDecide, kStop, kIsolate, kAcquire, kStart, kReady };
+enum class Stage { kDetect, kCollect, kDecide, kStop, kWait, kIsolate, kAcquire, kStart, kReady };
 std::string_view Name(Stage stage);  // "detect"
 
 struct StageTime {
@@ -150,7 +153,15 @@ struct Deadlines {
   std::optional<Monotonic> collect_cap;  // it closes, whoever is being waited for
   std::optional<Monotonic> start;        // all instances should have started and printed something
   std::optional<Monotonic> stop;         // all instances should be gone
+  std::optional<Monotonic> wait;         // all are gone, and the next round is not started earlier
   bool operator==(const Deadlines&) const = default;
+};
+
+// At which step the same root cause came last, and how often in a row.
+struct SameStep {
+  uint64_t step = 0;
+  uint32_t times = 0;
+  bool operator==(const SameStep&) const = default;
 };
 
 // The job as a whole: what changes with nearly every input, and is small.
@@ -161,7 +172,8 @@ struct JobProgress {
   StopPurpose stop_purpose = StopPurpose::kFail;
   bool stop_at_once = false;
   Round round{};
-  uint32_t restarts = 0;       // of the whole job, counted against max_num_of_job_restart
+  uint32_t restarts = 0;       // of the whole job
+  uint32_t free_restarts = 0;  // of them, not counted against max_num_of_job_restart: pre-emptions
   uint32_t start_retries = 0;  // starts again in place within this round
   std::string reason_code;
   std::string reason_message;
@@ -181,7 +193,13 @@ struct JobProgress {
   uint32_t failures_dropped = 0;                   // ranks that failed and are only counted
   std::map<std::string, uint32_t> same_error;      // "<instance>|<code>" → times it was a root cause
   std::map<std::string, uint32_t> quick_failures;  // same, but within the first minute of a round
+  std::map<std::string, SameStep> same_step;       // same, at the same step of the training
   std::set<InstanceIndex> failed_workers;          // failed by their own fault, over the job's life
+  uint32_t outside_failures = 0;                   // quick ones in a row for which the world outside is to blame
+  std::vector<std::string> retryable_texts;        // the job's own, in the order in which they came
+
+  std::optional<Monotonic> ranks_started;  // when the starts of this round were ordered
+  std::optional<Monotonic> not_before;     // the next round does not start earlier
 
   std::vector<StageTime>
       pending_stages;    // of a failure that is not decided yet: which round they belong to is not known

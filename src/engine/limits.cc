@@ -4,6 +4,8 @@
 #include <cstdio>
 
 #include "core/count.h"
+#include "core/quote.h"
+#include "engine/backoff.h"
 
 namespace aimaster {
 namespace {
@@ -50,10 +52,16 @@ class Judge {
     } else if (judgement_.is_consequence) {
       ruling_.reasons.push_back("it only followed another failure, so it counts for no limit");
       RestartAlone();
+    } else if (IsPreemption(judgement_)) {
+      if (PolicyAllows()) {
+        ChargeNothing();
+        RestartAlone();
+      }
     } else {
       Count();
       if (PolicyAllows() && !OverSameError() && !OverFailureRate() && !OverNoProgress()) RestartAlone();
     }
+    WaitWhenInVain();
     return std::move(ruling_);
   }
 
@@ -63,6 +71,11 @@ class Judge {
       Fail("the command could not be executed, and would not be the next time");
     } else if (MayRetryStart()) {
       RetryStart();
+    } else if (IsPreemption(judgement_)) {
+      if (PolicyAllows() && RestartAllowed()) {
+        ChargeNothing();
+        Restart();
+      }
     } else {
       Count();
       if (PolicyAllows() && RestartAllowed() && !OverSameError() && !OverFailureRate() && !OverRestarts() &&
@@ -70,6 +83,7 @@ class Judge {
         Restart();
       }
     }
+    WaitWhenInVain();
     return std::move(ruling_);
   }
 
@@ -83,9 +97,18 @@ class Judge {
   }
 
   void Restart() {
+    const std::string number = "restart " + Number(job_.restarts + 1);
     ruling_.verdict = Verdict::kRestart;
-    ruling_.summary = "restart " + Number(job_.restarts + 1) + " of at most " +
-                      Number(Parameters().max_num_of_job_restart) + ": " + judgement_.message;
+    ruling_.summary =
+        (ruling_.is_charged ? number + " of at most " + Number(Parameters().max_num_of_job_restart + job_.free_restarts)
+                            : number + ", which counts for no limit") +
+        ": " + judgement_.message;
+  }
+
+  void ChargeNothing() {
+    ruling_.is_charged = false;
+    ruling_.reasons.push_back(
+        "the node was wanted for something else (pre-emption): nobody's fault, and it counts for no limit");
   }
 
   void RestartAlone() {
@@ -104,9 +127,26 @@ class Judge {
     }
   }
 
-  // Since when the job, or the instance, has been running.
+  // Since when the job, or the instance, has been running. What the round waited before that is no progress.
   Monotonic Start() const {
-    return is_alone_ && Instance().own ? Instance().own->start : job_.rounds.back().start.monotonic;
+    if (is_alone_ && Instance().own) return Instance().own->start;
+    return job_.ranks_started.value_or(job_.rounds.back().start.monotonic);
+  }
+  bool IsQuick() const { return now_ - Start() < kQuickFailureWithin; }
+
+  // Who fails again as soon as it runs gains nothing by haste: a worker alone, whatever it fails of; a job, where the
+  // world outside is to blame.
+  void WaitWhenInVain() {
+    if (ruling_.verdict != Verdict::kRestart) return;
+    std::optional<OwnLife>& own = job_.instances[Value(judgement_.root_instance)].own;
+    if (is_alone_ && !own) return;
+    uint32_t& times = is_alone_ ? own->quick_failures : job_.outside_failures;
+    times = IsQuick() && (is_alone_ || IsOfTheWorldOutside(judgement_)) ? times + 1 : 0;
+    ruling_.wait = BackoffAfter(times);
+    if (ruling_.wait == Duration::zero()) return;
+    ruling_.reasons.push_back("it failed within its first minute " + Number(times) + " times in a row" +
+                              (is_alone_ ? "" : ", and not by its own fault (" + judgement_.category + ")") +
+                              ": waits " + FormatDuration(ruling_.wait) + " before it starts again");
   }
 
   bool RestartAllowed() {
@@ -118,8 +158,8 @@ class Judge {
   bool MayRetryStart() const {
     if (is_alone_ && Instance().own && Instance().own->started_alone)
       return false;  // the round's port is in use, by us
-    return judgement_.address_in_use && now_ - job_.rounds.back().start.monotonic < kStartFailureWithin &&
-           job_.start_retries < kStartRetriesMax;
+    const Monotonic start = job_.ranks_started.value_or(job_.rounds.back().start.monotonic);
+    return judgement_.address_in_use && now_ - start < kStartFailureWithin && job_.start_retries < kStartRetriesMax;
   }
 
   void RetryStart() {
@@ -133,14 +173,45 @@ class Judge {
   void Count() {
     const std::string key = PlaceAndCode(job_, judgement_);
     times_same_error_ = ++job_.same_error[key];
-    if (now_ - Start() < kQuickFailureWithin) {
+    if (IsQuick()) {
       times_quick_ = ++job_.quick_failures[key];
     } else {
       job_.quick_failures.erase(key);
     }
+    step_ = StepOfRoot();
+    if (step_) {
+      SameStep& same = job_.same_step[key];
+      times_same_step_ = same.times = same.step == *step_ ? same.times + 1 : 1;
+      same.step = *step_;
+    } else {
+      job_.same_step.erase(key);
+    }
     for (const InstanceIndex instance : RootInstances(judgement_)) {
       if (IsWorkerLike(job_.instances[Value(instance)].role)) job_.failed_workers.insert(instance);
     }
+  }
+
+  bool IsOfRoot(const RankFailure& failure) const {
+    return failure.instance == judgement_.root_instance &&
+           (!judgement_.root_rank || failure.rank == *judgement_.root_rank);
+  }
+
+  // How far the training was, as the one who failed told; where all failed alike, as any of that instance did.
+  std::optional<uint64_t> StepOfRoot() const {
+    std::optional<uint64_t> step;
+    for (const RankFailure& failure : job_.failures) {
+      if (IsOfRoot(failure) && failure.step) step = std::max(step.value_or(0), *failure.step);
+    }
+    return step;
+  }
+
+  // A text of the job's own in the output of the instance that failed; empty: there is none.
+  std::string_view RetryableText() const {
+    for (const RankFailure& failure : job_.failures) {
+      if (failure.instance == judgement_.root_instance && !failure.retryable_text.empty())
+        return failure.retryable_text;
+    }
+    return {};
   }
 
   bool PolicyAllows() {
@@ -158,6 +229,11 @@ class Judge {
   }
 
   bool ExitCodeAndErrorMsgAllows() {
+    if (const std::string_view text = RetryableText(); !text.empty()) {
+      ruling_.reasons.push_back("retryable by --fault-tolerant-policy=ExitCodeAndErrorMsg: the output of " +
+                                Instance().name + " holds " + Quoted(text) + ", which the job calls retryable");
+      return true;
+    }
     switch (judgement_.retryable) {
       case Retryable::kYes:
         ruling_.reasons.push_back("retryable by --fault-tolerant-policy=ExitCodeAndErrorMsg: " + judgement_.fault);
@@ -205,20 +281,26 @@ class Judge {
 
   bool OverRestarts() {
     const uint32_t limit = Parameters().max_num_of_job_restart;
-    if (job_.restarts >= limit) {
-      Fail("the job was restarted " + aimaster::Count(job_.restarts, "time") +
+    const uint32_t charged = job_.restarts - std::min(job_.restarts, job_.free_restarts);
+    const std::string free =
+        job_.free_restarts == 0 ? "" : " (" + Number(job_.free_restarts) + " after pre-emptions are not counted)";
+    if (charged >= limit) {
+      Fail("the job was restarted " + aimaster::Count(charged, "time") + free +
            ", the limit is --max-num-of-job-restart=" + Number(limit));
       return true;
     }
-    ruling_.reasons.push_back(Number(job_.restarts) + " of at most " + Number(limit) + " restarts used");
+    ruling_.reasons.push_back(Number(charged) + " of at most " + Number(limit) + " restarts used" + free);
     return false;
   }
 
   bool OverNoProgress() {
     const uint32_t limit = Parameters().no_progress_limit;
-    if (limit == 0 || times_quick_ < limit) return false;
-    Fail("no progress: the same root cause for the " + Number(times_quick_) + ". time within the first minute of " +
-         (is_alone_ ? "its life" : "a round") + ", --no-progress-limit=" + Number(limit));
+    if (limit == 0 || std::max(times_quick_, times_same_step_) < limit) return false;
+    const bool is_step = times_same_step_ >= limit;
+    Fail("no progress: the same root cause for the " + Number(is_step ? times_same_step_ : times_quick_) + ". time " +
+         (is_step ? "at step " + Number(step_.value_or(0))
+                  : std::string("within the first minute of ") + (is_alone_ ? "its life" : "a round")) +
+         ", --no-progress-limit=" + Number(limit));
     return true;
   }
 
@@ -229,6 +311,8 @@ class Judge {
   Ruling ruling_;
   uint32_t times_same_error_ = 0;
   uint32_t times_quick_ = 0;
+  uint32_t times_same_step_ = 0;
+  std::optional<uint64_t> step_;
 };
 
 }  // namespace

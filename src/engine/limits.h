@@ -20,6 +20,8 @@ struct Ruling {
   Verdict verdict = Verdict::kFail;
   std::string summary;               // one line: what is done and why
   std::vector<std::string> reasons;  // the limits that were looked at, in order
+  bool is_charged = true;            // kRestart of the job: against --max-num-of-job-restart
+  Duration wait{};                   // kRestart: from now until it may start again
 };
 
 // Counts the root cause in the job's tallies (same error, failed workers, quick failures), then rules.

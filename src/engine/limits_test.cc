@@ -100,5 +100,78 @@ TEST(LimitsTest, NoProgressWithinTheFirstMinuteEndsTheJob) {
   ExpectFailedBecause(job, "--no-progress-limit=3");
 }
 
+// Rank `rank` fails after it had told its step.
+bool SurvivesFailureAtStep(EngineHarness& job, uint32_t rank, std::optional<uint64_t> step) {
+  RankFailure failure = job.Failure(rank, 1);
+  failure.step = step;
+  job.Feed(RankFailed{failure});
+  if (job.job().phase == Phase::kCollecting) job.Collect();
+  job.Judged(job.Verdict(rank));
+  job.EndedAll();
+  if (job.job().status == JobStatus::kFailed) return false;
+  job.Run();
+  job.Pass(std::chrono::minutes{10});
+  return true;
+}
+
+TEST(LimitsTest, TheSameRootCauseAtTheSameStepIsNoProgress) {
+  EngineHarness job;
+  job.spec.fault_tolerance.max_num_of_job_restart = 100;
+  job.spec.fault_tolerance.no_progress_limit = 3;
+  job.Run();
+  job.Pass(std::chrono::minutes{10});
+  EXPECT_TRUE(SurvivesFailureAtStep(job, 0, 500));
+  EXPECT_TRUE(SurvivesFailureAtStep(job, 0, 500));
+  EXPECT_TRUE(SurvivesFailureAtStep(job, 0, 501)) << "further than before";
+  EXPECT_TRUE(SurvivesFailureAtStep(job, 0, 501));
+  EXPECT_TRUE(SurvivesFailureAtStep(job, 0, std::nullopt)) << "it said nothing: that is no step";
+  EXPECT_TRUE(SurvivesFailureAtStep(job, 1, 501)) << "another instance";
+  EXPECT_TRUE(SurvivesFailureAtStep(job, 0, 501));
+  EXPECT_TRUE(SurvivesFailureAtStep(job, 0, 501));
+  EXPECT_FALSE(SurvivesFailureAtStep(job, 0, 501));
+  ExpectFailedBecause(job, "3. time at step 501, --no-progress-limit=3");
+}
+
+// Rank 0 fails with one of the job's own texts in its output.
+bool SurvivesFailureWithText(FaultTolerantPolicy policy, Retryable retryable, const std::string& text) {
+  EngineHarness job;
+  job.spec.fault_tolerance.fault_tolerant_policy = policy;
+  job.Run();
+  RankFailure failure = job.Failure(0, 1);
+  failure.retryable_text = text;
+  job.Feed(RankFailed{failure});
+  job.Collect();
+  job.Judged(job.Verdict(0, retryable));
+  return job.job().status != JobStatus::kStopping;
+}
+
+TEST(LimitsTest, ATextOfTheJobsOwnMakesAFailureRetryableUnlessNoneIs) {
+  EXPECT_TRUE(SurvivesFailureWithText(FaultTolerantPolicy::kExitCodeAndErrorMsg, Retryable::kNo, "connect timeout"));
+  EXPECT_FALSE(SurvivesFailureWithText(FaultTolerantPolicy::kExitCodeAndErrorMsg, Retryable::kNo, ""));
+  EXPECT_FALSE(SurvivesFailureWithText(FaultTolerantPolicy::kNever, Retryable::kNo, "connect timeout"));
+}
+
+TEST(LimitsTest, TextsOfTheJobsOwnAddUpAndAreToldToTheAgents) {
+  EngineHarness job;
+  job.Run();
+  const StepResult first = job.Feed(RetryableErrorsAdded{{"connect timeout", "connect timeout", ""}});
+  EXPECT_EQ(EngineHarness::Of<ShareRetryableErrors>(first), (std::vector{ShareRetryableErrors{{"connect timeout"}}}));
+  const StepResult second = job.Feed(RetryableErrorsAdded{{"error_yyy"}});
+  EXPECT_EQ(EngineHarness::Of<ShareRetryableErrors>(second),
+            (std::vector{ShareRetryableErrors{{"connect timeout", "error_yyy"}}}));
+  EXPECT_EQ(job.Feed(RetryableErrorsAdded{{"error_yyy"}}), StepResult{}) << "known since long";
+}
+
+TEST(LimitsTest, TextsOfTheJobsOwnHaveABound) {
+  EngineHarness job;
+  job.Run();
+  RetryableErrorsAdded many;
+  for (size_t i = 0; i <= kRetryableTextsMax; ++i) many.texts.push_back("text " + std::to_string(i));
+  many.texts.push_back(std::string(kRetryableTextMaxBytes + 1, 'x'));
+  const StepResult result = job.Feed(many);
+  EXPECT_EQ(job.job().retryable_texts.size(), kRetryableTextsMax);
+  EXPECT_TRUE(result.events.front().message.contains("'text 64'")) << result.events.front().message;
+}
+
 }  // namespace
 }  // namespace aimaster

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "core/quote.h"
 #include "engine/failures.h"
 
 namespace aimaster {
@@ -165,6 +166,28 @@ void Transition::On(const MasterStarted& input) {
   }
 }
 
+// What the job itself has called retryable holds for its life, so nothing is ever taken back.
+void Transition::On(const RetryableErrorsAdded& input) {
+  if (job_.phase == Phase::kNew || job_.phase == Phase::kEnded) return;
+  std::vector<std::string>& known = job_.retryable_texts;
+  std::string added, refused;
+  for (const std::string& text : input.texts) {
+    if (text.empty() || text.size() > kRetryableTextMaxBytes || std::ranges::find(known, text) != known.end()) continue;
+    const bool has_room = known.size() < kRetryableTextsMax;
+    std::string& names = has_room ? added : refused;
+    names += (names.empty() ? "" : ", ") + Quoted(text);
+    if (has_room) known.push_back(text);
+  }
+  if (!refused.empty()) {
+    Tell("aimaster.job.note", "",
+         "no more than " + std::to_string(kRetryableTextsMax) +
+             " texts can make a failure retryable; left out: " + refused);
+  }
+  if (added.empty()) return;
+  Tell("aimaster.job.retryable-errors", "", "the job calls these errors retryable: " + added);
+  Act(ShareRetryableErrors{known});
+}
+
 void Transition::On(const Tick&) {
   Deadlines& deadlines = job_.deadlines;
   const auto due = [this](std::optional<Monotonic>& deadline) {
@@ -183,6 +206,7 @@ void Transition::On(const Tick&) {
     }
   }
   if (due(deadlines.stop)) EscalateStop();
+  if (due(deadlines.wait)) ContinueWhenStopped();
   OnDeadlines();
 }
 

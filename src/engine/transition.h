@@ -45,6 +45,7 @@ class Transition {
   void On(const EvidenceCollected& input);
   void On(const FailureJudged& input);
   void On(const StopRequested& input);
+  void On(const RetryableErrorsAdded& input);
   void On(const Tick& input);
 
   StepResult TakeResult();
@@ -71,7 +72,8 @@ class Transition {
   void Decide(const Judgement& judgement);
   void CarryOut(const Judgement& judgement, Ruling ruling);
   void RestartJob(const Judgement& judgement, std::string summary);
-  bool ShouldIsolate(const Judgement& judgement, std::vector<std::string>& reasons) const;
+  void Pause(const Ruling& ruling);
+  bool ShouldIsolate(const Judgement& judgement, std::vector<std::string>& reasons);
   void LoseRanksOf(NodeIndex node, const std::string& reason);
   void LoseSilentRanks(InstanceIndex index, const std::string& reason, bool node_lost);
 
@@ -83,6 +85,7 @@ class Transition {
   void Isolate(NodeIndex index, const std::string& reason);
   void StopAlone(InstanceIndex index, bool at_once);
   void ContinueAlone(InstanceIndex index);
+  void PauseAlone(InstanceIndex index, const Ruling& ruling);
   bool StartWhereItsSlotIs(InstanceIndex index);
   void AskForNodes();
   void StartWaiting();
@@ -104,6 +107,7 @@ class Transition {
   void StopAll(StopPurpose purpose);
   void StopLiveInstances(bool at_once);
   void ContinueWhenStopped();
+  bool MustWait();
   void SucceedWhenAllHave();
   void ReplaceNodes();
   void ReplaceSlot(uint32_t slot);

@@ -1,6 +1,7 @@
 // One instance alone: in an Async job a failed worker is stopped, and started again, while the others run on.
 //
 //   kNone ──a rank fails──▶ kFailed ──judged──▶ kStopping ──ended──▶ kWaiting ──node is there──▶ kNone, next attempt
+//                                                             └──▶ kPausing ──time──▶ kWaiting
 //
 // The job's phase stays what it is about: at most one failure is being collected or judged at a time. How far each
 // instance is with its restart is the instance's own (OwnLife), so any number of them may be restarted at once. A phase
@@ -119,6 +120,7 @@ void Transition::RestartAlone(const Judgement& judgement, Ruling ruling, const M
   Tell("aimaster.instance.restarting", name, job_.records.back().reason);
   if (isolate) Isolate(judgement.root_node, judgement.message);
 
+  PauseAlone(index, ruling);
   own.stop_began = now_.monotonic;
   SetRenewal(index, Renewal::kStopping);
   if (job_.instances[Value(index)].live) {
@@ -146,10 +148,23 @@ void Transition::StopAlone(InstanceIndex index, bool at_once) {
   Act(StopOrder(job_, index));
 }
 
+void Transition::PauseAlone(InstanceIndex index, const Ruling& ruling) {
+  Own(index).not_before.reset();
+  if (ruling.wait == Duration::zero()) return;
+  Own(index).not_before = now_.monotonic + ruling.wait;
+  const std::string& name = job_.instances[Value(index)].name;
+  Tell("aimaster.instance.waiting", name,
+       name + " waits " + FormatDuration(ruling.wait) + " before restart " + std::to_string(Own(index).restarts));
+}
+
 // No process of its former attempt exists any more.
 void Transition::ContinueAlone(InstanceIndex index) {
-  SetRenewal(index, Renewal::kWaiting);
   SetStatus(index, InstanceStatus::kPending);
+  if (const std::optional<Monotonic> start = std::exchange(Own(index).not_before, {}); start > now_.monotonic) {
+    SetRenewal(index, Renewal::kPausing);
+    return SetDeadline(index, start);
+  }
+  SetRenewal(index, Renewal::kWaiting);
   SetDeadline(index, now_.monotonic + job_.spec.timing.start_timeout);
   if (!StartWhereItsSlotIs(index)) AskForNodes();
 }
@@ -242,6 +257,8 @@ void Transition::OnDeadlineOf(InstanceIndex index) {
   switch (instance.own->renewal) {
     case Renewal::kStopping:
       return EscalateStopAlone(index);
+    case Renewal::kPausing:
+      return ContinueAlone(index);
     case Renewal::kWaiting:
       return FailStartAlone(AboutInstance(index, "NodeTimeout", "no node was ready for it within --start-timeout"));
     case Renewal::kFailed:
@@ -295,7 +312,8 @@ void Transition::EndOwnLives(RestartResult result) {
     if (!instance.own) continue;
     CloseOwnRecord(index, result);
     if (instance.own->deadline) SetDeadline(index, std::nullopt);
-    if (instance.own->renewal == Renewal::kWaiting) SetStatus(index, InstanceStatus::kFailed);
+    const bool has_ended = instance.own->renewal == Renewal::kPausing || instance.own->renewal == Renewal::kWaiting;
+    if (has_ended) SetStatus(index, InstanceStatus::kFailed);
     if (instance.own->renewal != Renewal::kNone) SetRenewal(index, Renewal::kNone);
   }
 }

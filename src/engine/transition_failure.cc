@@ -169,6 +169,8 @@ void Transition::CarryOut(const Judgement& judgement, Ruling ruling) {
       const bool isolate = ShouldIsolate(judgement, reasons);
       Record("Restart", ruling.summary, std::move(reasons));
       RestartJob(judgement, ruling.summary);
+      job_.free_restarts += !ruling.is_charged;
+      Pause(ruling);
       job_.records.back().isolated_node = isolate;
       if (isolate) {
         NodeState& node = job_.nodes[judgement.root_node];
@@ -200,13 +202,14 @@ void Transition::CarryOut(const Judgement& judgement, Ruling ruling) {
 }
 
 // A suspect node is left behind, unless it is the last one.
-bool Transition::ShouldIsolate(const Judgement& judgement, std::vector<std::string>& reasons) const {
+bool Transition::ShouldIsolate(const Judgement& judgement, std::vector<std::string>& reasons) {
   if (!judgement.node_suspect || judgement.severity != Severity::kIsolateNode) return false;
   const auto others = std::ranges::count_if(
       job_.nodes, [&](const auto& entry) { return entry.first != judgement.root_node && NodeUsable(entry.first); });
   const std::string& name = job_.nodes.at(judgement.root_node).name;
   if (others == 0) {
     reasons.push_back("node " + name + " is suspect, but it is the last one and is kept");
+    Tell("aimaster.node.kept", name, reasons.back() + ": " + judgement.message);
     return false;
   }
   reasons.push_back("node " + name + " is suspect and is isolated: " + judgement.message);
@@ -235,11 +238,19 @@ void Transition::RestartJob(const Judgement& judgement, std::string summary) {
 
   job_.round = Next(job_.round);
   job_.start_retries = 0;
+  job_.ranks_started.reset();
   job_.rounds.push_back({.round = job_.round, .start = now_, .stages = std::move(job_.pending_stages)});
   job_.pending_stages.clear();
   ChangedRound();
   job_.status = JobStatus::kRestarting;
   Tell("aimaster.round.restarting", job_.records.back().instance_name, job_.records.back().reason);
+}
+
+void Transition::Pause(const Ruling& ruling) {
+  if (ruling.wait == Duration::zero()) return;
+  job_.not_before = now_.monotonic + ruling.wait;
+  Tell("aimaster.round.waiting", "",
+       "waits " + FormatDuration(ruling.wait) + " before restart " + std::to_string(job_.restarts));
 }
 
 void Transition::On(const NodeLost& input) {

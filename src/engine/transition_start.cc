@@ -113,6 +113,7 @@ void Transition::StartAllInstances() {
   job_.rank_ended.assign(job_.rank_ended.size(), false);
   job_.tallies = {.live = static_cast<uint32_t>(job_.instances.size())};
   job_.deadlines = {.start = now_.monotonic + job_.spec.timing.start_timeout};
+  job_.ranks_started = now_.monotonic;
   for (size_t i = 0; i < job_.instances.size(); ++i) {
     const InstanceIndex index{static_cast<uint32_t>(i)};
     BeginAttempt(index);

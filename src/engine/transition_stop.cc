@@ -42,6 +42,7 @@ void Transition::StopAll(StopPurpose purpose) {
   job_.phase = Phase::kStopping;
   job_.stop_purpose = purpose;
   job_.deadlines = {};
+  if (purpose != StopPurpose::kRestart) job_.not_before.reset();
   job_.collecting_from.clear();
   job_.dumping_core.clear();
   job_.stop_escalations = 0;
@@ -120,6 +121,7 @@ void Transition::ContinueWhenStopped() {
   switch (job_.stop_purpose) {
     case StopPurpose::kRestart:
     case StopPurpose::kRetryStart:
+      if (MustWait()) return;
       for (size_t i = 0; i < job_.instances.size(); ++i) {
         const InstanceIndex index{static_cast<uint32_t>(i)};
         SetStatus(index, InstanceStatus::kPending);
@@ -137,6 +139,16 @@ void Transition::ContinueWhenStopped() {
       End(JobStatus::kStopped, job_.reason_code, job_.reason_message, 1);
       return;
   }
+}
+
+// Nothing runs; the time has yet to come.
+bool Transition::MustWait() {
+  const bool must = job_.not_before && *job_.not_before > now_.monotonic;
+  if (must && !job_.deadlines.wait) BeginStage(Stage::kWait);
+  job_.deadlines.wait = must ? job_.not_before : std::nullopt;
+  if (must) return true;
+  if (std::exchange(job_.not_before, std::nullopt)) EndStage(Stage::kWait);
+  return false;
 }
 
 // Fills the slots whose node is isolated or lost: a spare first, else a new node from the provider.

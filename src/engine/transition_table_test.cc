@@ -68,6 +68,8 @@ Event MakeEvent(size_t kind, const EngineHarness& job) {
       return FailureJudged{state.judgement_number, submitted ? job.Verdict(1, Retryable::kNo) : Judgement{}};
     case 14:
       return StopRequested{false, "test"};
+    case 15:
+      return RetryableErrorsAdded{{"connect timeout"}};
     default:
       return Tick{};
   }
@@ -79,15 +81,15 @@ constexpr Phase kPhases[] = {Phase::kNew,        Phase::kAcquiring, Phase::kRese
 TEST(TransitionTableTest, EveryInputInEveryPhaseLeadsWhereTheTableSays) {
   // Rows: phases in their order. Columns: inputs in the order of Event. A letter is the phase that follows.
   //                        Submitted Master Joined Denied Lost Reserved Refused Started Ready Succeeded Failed Ended
-  //                        Evidence Judged Stop Tick
-  const char* const table[] = {/* New        */ "A N N N N N N N N N N N N N N N",
-                               /* Acquiring  */ "A A A E A A A A A A A A A A E A",
-                               /* Reserving  */ "P P P P A R P P P P P P P P E P",
-                               /* Running    */ "R R R R C R R R R R C C R R S R",
-                               /* Collecting */ "C C C C J C C C C J J J C C S C",
-                               /* Judging    */ "J J J J J J J J J J J J J S S J",
-                               /* Stopping   */ "S S S S S S S S S S S S S S S S",
-                               /* Ended      */ "E E E E E E E E E E E E E E E E"};
+  //                        Evidence Judged Stop RetryableErrors Tick
+  const char* const table[] = {/* New        */ "A N N N N N N N N N N N N N N N N",
+                               /* Acquiring  */ "A A A E A A A A A A A A A A E A A",
+                               /* Reserving  */ "P P P P A R P P P P P P P P E P P",
+                               /* Running    */ "R R R R C R R R R R C C R R S R R",
+                               /* Collecting */ "C C C C J C C C C J J J C C S C C",
+                               /* Judging    */ "J J J J J J J J J J J J J S S J J",
+                               /* Stopping   */ "S S S S S S S S S S S S S S S S S",
+                               /* Ended      */ "E E E E E E E E E E E E E E E E E"};
   const std::string letters = "NAPRCJSE";
   for (size_t phase = 0; phase < std::size(kPhases); ++phase) {
     for (size_t kind = 0; kind < kEventKinds; ++kind) {
@@ -102,14 +104,14 @@ TEST(TransitionTableTest, EveryInputInEveryPhaseLeadsWhereTheTableSays) {
 
 TEST(TransitionTableTest, InAnAsyncJobTheSameHoldsUntilAWorkerIsDecidedAbout) {
   // As above; only that who succeeds, or ends, while another is judged makes no failure of the job.
-  const char* const table[] = {/* New        */ "A N N N N N N N N N N N N N N N",
-                               /* Acquiring  */ "A A A E A A A A A A A A A A E A",
-                               /* Reserving  */ "P P P P A R P P P P P P P P E P",
-                               /* Running    */ "R R R R C R R R R R C C R R S R",
-                               /* Collecting */ "C C C C J C C C C J J J C C S C",
-                               /* Judging    */ "J J J J J J J J J J J J J S S J",
-                               /* Stopping   */ "S S S S S S S S S S S S S S S S",
-                               /* Ended      */ "E E E E E E E E E E E E E E E E"};
+  const char* const table[] = {/* New        */ "A N N N N N N N N N N N N N N N N",
+                               /* Acquiring  */ "A A A E A A A A A A A A A A E A A",
+                               /* Reserving  */ "P P P P A R P P P P P P P P E P P",
+                               /* Running    */ "R R R R C R R R R R C C R R S R R",
+                               /* Collecting */ "C C C C J C C C C J J J C C S C C",
+                               /* Judging    */ "J J J J J J J J J J J J J S S J J",
+                               /* Stopping   */ "S S S S S S S S S S S S S S S S S",
+                               /* Ended      */ "E E E E E E E E E E E E E E E E E"};
   const std::string letters = "NAPRCJSE";
   for (size_t phase = 0; phase < std::size(kPhases); ++phase) {
     for (size_t kind = 0; kind < kEventKinds; ++kind) {
@@ -126,34 +128,39 @@ TEST(TransitionTableTest, InAnAsyncJobTheSameHoldsUntilAWorkerIsDecidedAbout) {
 TEST(TransitionTableTest, EveryInputInEveryStateOfARestartLeadsWhereTheTableSays) {
   // Columns: Started Ready Succeeded Failed Ended Lost(node) Judged(again) Tick(its deadline)
   const std::vector<std::pair<Renewal, std::string>> table = {
-      {Renewal::kNone, "- - - F F F - -"},
-      {Renewal::kFailed, "F F F F F F s F"},
-      {Renewal::kStopping, "s s s s + w s s"},
+      {Renewal::kNone, "- - - F F F - -"},     {Renewal::kFailed, "F F F F F F s F"},
+      {Renewal::kStopping, "s s s s + w s s"}, {Renewal::kPausing, "p p p p p p p +"},
       {Renewal::kWaiting, "w w w w w w w w"},
   };
-  const std::string letters = "-Fsw";
+  const std::string letters = "-Fspw";
   for (const auto& [renewal, row] : table) {
     for (size_t column = 0; column < 8; ++column) {
       EngineHarness job(3, 2);  // instances 0 and 1 on node 0, 2 on node 1
       job.spec.fault_tolerance.execution_mode = ExecutionMode::kAsync;
       job.Run();
+      Attempt before{};
       const auto last_letter = [&] {
         const InstanceState& instance = job.job().instances[2];
         const char letter = letters[static_cast<size_t>(RenewalOf(instance))];
-        return letter == '-' && instance.attempt > Attempt{0} ? '+' : letter;
+        return letter == '-' && instance.attempt > before ? '+' : letter;
       };
       if (renewal == Renewal::kFailed) {
         job.Fail(2);
         job.Collect();
       }
       if (renewal == Renewal::kStopping) job.FailAlone(2);
+      if (renewal == Renewal::kPausing) {
+        job.RestartAlone(2);
+        job.FailAlone(2);
+        job.Ended(2);
+      }
       if (renewal == Renewal::kWaiting) {
         job.Feed(NodeLost{NodeIndex{1}, "gone"});
         job.Collect();
         job.JudgedApart({job.Verdict(2)});
       }
       const InstanceIndex two{2};
-      const Attempt attempt = job.AttemptOf(2);
+      const Attempt attempt = before = job.AttemptOf(2);
       const Event events[] = {InstanceStarted{two, attempt},
                               InstanceReady{two, attempt},
                               RankSucceeded{two, attempt, Rank{2}},

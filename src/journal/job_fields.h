@@ -150,7 +150,7 @@ AIMASTER_FIELDS(RankFailure) {
   v("exec_errno", x.exec_errno), v("stopped_by_us", x.stopped_by_us), v("orphaned_ns", x.orphaned);
   v("dump_start_ns", x.dump_start), v("clock_uncertainty_ns", x.clock_uncertainty), v("matches", x.matches);
   v("last_error_line", x.last_error_line), v("error_file_message", x.error_file_message);
-  v("error_file_time_ns", x.error_file_time);
+  v("error_file_time_ns", x.error_file_time), v("retryable_text", x.retryable_text), v("step", x.step);
 }
 
 AIMASTER_FIELDS(FailureDetail) {
@@ -186,6 +186,7 @@ AIMASTER_FIELDS(FailureJudged) {
   v("judgement_number", x.judgement_number), v("judgement", x.judgement), v("apart", x.apart), v("others", x.others);
 }
 AIMASTER_FIELDS(StopRequested) { v("at_once", x.at_once), v("by", x.by); }
+AIMASTER_FIELDS(RetryableErrorsAdded) { v("texts", x.texts); }
 AIMASTER_FIELDS(Tick) {
   static_cast<void>(v);  // a moment is all there is to it
 }
@@ -194,6 +195,7 @@ AIMASTER_FIELDS(OwnLife) {
   v("renewal", x.renewal), v("started_alone", x.started_alone), v("restarts", x.restarts), v("start_ns", x.start);
   v("deadline_ns", x.deadline), v("stop_began_ns", x.stop_began), v("stop_at_once", x.stop_at_once);
   v("open_record", x.open_record), v("first_local_rank", x.first_local_rank);
+  v("quick_failures", x.quick_failures), v("not_before_ns", x.not_before);
 }
 
 AIMASTER_FIELDS(InstanceState) {
@@ -237,8 +239,10 @@ AIMASTER_FIELDS(JobSummary) {
 }
 
 AIMASTER_FIELDS(Deadlines) {
-  v("collect", x.collect), v("collect_cap", x.collect_cap), v("start", x.start), v("stop", x.stop);
+  v("collect", x.collect), v("collect_cap", x.collect_cap), v("start", x.start), v("stop", x.stop), v("wait", x.wait);
 }
+
+AIMASTER_FIELDS(SameStep) { v("step", x.step), v("times", x.times); }
 
 AIMASTER_FIELDS(StateRest) {
   auto& p = x.progress;
@@ -251,6 +255,8 @@ AIMASTER_FIELDS(StateRest) {
   v("judgement_number", p.judgement_number), v("collecting_from", p.collecting_from);
   v("dumping_core", p.dumping_core), v("failures_dropped", p.failures_dropped), v("same_error", p.same_error);
   v("quick_failures", p.quick_failures), v("failed_workers", p.failed_workers);
+  v("free_restarts", p.free_restarts), v("same_step", p.same_step), v("outside_failures", p.outside_failures);
+  v("retryable_texts", p.retryable_texts), v("ranks_started_ns", p.ranks_started), v("not_before_ns", p.not_before);
   v("pending_stages", p.pending_stages), v("failure_began", p.failure_began), v("stop_began_ns", p.stop_began);
   v("stop_escalations", p.stop_escalations), v("deadlines_ns", p.deadlines), v("ranks_ended", x.ranks_ended);
   v("placement", x.placement), v("instances", x.instances), v("nodes", x.nodes), v("rounds", x.rounds);

@@ -84,14 +84,17 @@ Status CheckTimes(const StoredState& stored) {
   const StateRest& rest = stored.rest;
   std::vector<Moment> moments{rest.progress.submit_time, rest.progress.failure_began, {rest.progress.stop_began, {}}};
   for (const auto& deadline : {rest.progress.deadlines.collect, rest.progress.deadlines.collect_cap,
-                               rest.progress.deadlines.start, rest.progress.deadlines.stop}) {
+                               rest.progress.deadlines.start, rest.progress.deadlines.stop,
+                               rest.progress.deadlines.wait, rest.progress.ranks_started, rest.progress.not_before}) {
     if (deadline) moments.push_back({*deadline, {}});
   }
   for (const InstanceState& instance : stored.instances) {
     if (!instance.own) continue;
     moments.push_back({instance.own->start, {}});
     moments.push_back({instance.own->stop_began, {}});
-    if (instance.own->deadline) moments.push_back({*instance.own->deadline, {}});
+    for (const auto& time : {instance.own->deadline, instance.own->not_before}) {
+      if (time) moments.push_back({*time, {}});
+    }
   }
   for (const StageTime& stage : rest.progress.pending_stages) moments.push_back(stage.start);
   for (const RoundState& round : stored.rounds) {

@@ -69,15 +69,26 @@ class Builder {
   Commands operator()(const AcquireNodes&) { return {}; }
   Commands operator()(const IsolateNode&) { return {}; }
   Commands operator()(const JudgeFailure&) { return {}; }
+  Commands operator()(const ShareRetryableErrors& action) {
+    ForEachNode([&](v1::Command& command) {
+      for (const std::string& text : action.texts) command.mutable_retryable_errors()->add_texts(text);
+    });
+    return std::move(commands_);
+  }
   Commands operator()(const FinishJob&) {
-    for (const auto& [index, node] : job_.nodes) {
-      if (node.joined && !node.lost) Add(index).mutable_shutdown();
-    }
+    ForEachNode([](v1::Command& command) { command.mutable_shutdown(); });
     return std::move(commands_);
   }
 
  private:
   v1::Command& Add(NodeIndex node) { return commands_.emplace_back(node, v1::Command()).second; }
+
+  template <typename Fill>
+  void ForEachNode(Fill fill) {
+    for (const auto& [index, node] : job_.nodes) {
+      if (node.joined && !node.lost) fill(Add(index));
+    }
+  }
 
   const JobState& job_;
   const std::span<const NodePlace> places_;

@@ -170,6 +170,7 @@ void Conductor::Do(Moment now, const Action& action) {
                           SendCommands(action);
                           SayGoodbye(now);
                         },
+                        [this, &action](const ShareRetryableErrors&) { SendCommands(action); },
                         [this, &action](const ReservePort&) { SendCommands(action); },
                         [this, &action](const StartInstance&) { SendCommands(action); },
                         [this, &action](const StopInstance&) { SendCommands(action); },
@@ -272,6 +273,9 @@ bool Conductor::Welcome(Moment now, ConnectionId connection, const v1::Hello& he
   v1::ToAgent welcome;
   welcome.mutable_welcome()->set_epoch(Value(epoch_));
   *welcome.mutable_welcome()->mutable_job() = MakeJobConfig(job.spec);
+  for (const std::string& text : job.retryable_texts) {
+    welcome.mutable_welcome()->mutable_job()->add_retryable_errors(text);
+  }
   Send(node, welcome);
   if (is_read_only_) return true;
   if (!known->second.joined) {

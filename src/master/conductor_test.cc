@@ -564,5 +564,28 @@ TEST(ConductorTest, DoesNotWaitForeverForAnAgentThatStays) {
   EXPECT_EQ(bench.Count<Leave>(), 1u);
 }
 
+std::vector<std::string> TextsOf(const google::protobuf::RepeatedPtrField<std::string>& texts) {
+  return {texts.begin(), texts.end()};
+}
+
+TEST(ConductorTest, TextsOfTheJobsOwnAreToldToEveryAgentAndWithEveryWelcome) {
+  Bench bench;
+  bench.RunToStart();
+  bench.Heard(kFirst);
+  v1::Report report;
+  report.mutable_retryable_errors()->add_texts("connect timeout");
+  bench.Report(kFirst, 2, report);
+  EXPECT_TRUE(bench.Heard(kFirst).empty()) << "it is not durable yet";
+  bench.Settle();
+  const std::vector<v1::ToAgent> heard = bench.Heard(kFirst);
+  ASSERT_EQ(CountOf(heard, v1::Command::kRetryableErrors), 1u);
+  EXPECT_EQ(Acknowledgements(heard), 1u);
+  bench.Hello(kSecond, "b");
+  bench.Settle();
+  const std::vector<v1::ToAgent> welcome = bench.Heard(kSecond);
+  ASSERT_TRUE(welcome.front().has_welcome());
+  EXPECT_EQ(TextsOf(welcome.front().welcome().job().retryable_errors()), (std::vector<std::string>{"connect timeout"}));
+}
+
 }  // namespace
 }  // namespace aimaster

@@ -36,7 +36,9 @@ RankFailure Failure(const v1::RankExited& report, NodeIndex from) {
                                                         std::chrono::milliseconds::zero(), kOrphanedMax),
       .clock_uncertainty = Duration{std::max<int64_t>(0, report.clock_uncertainty_ns())},
       .last_error_line = Bounded(report.last_error_line()),
-      .error_file_message = Bounded(report.error_file_message())};
+      .error_file_message = Bounded(report.error_file_message()),
+      .retryable_text = report.retryable_text().substr(0, kRetryableTextMaxBytes),
+      .step = report.has_step() ? std::optional(report.step()) : std::nullopt};
   const auto corrected = [&](int64_t ns) { return Wall{Duration{ns + report.clock_offset_ns()}}; };
   if (report.how_case() != v1::RankExited::kLostReason) {
     RankExit exit{.core_dumped = report.core_dumped(),
@@ -80,6 +82,17 @@ EvidenceCollected Evidence(const v1::EvidenceCollected& report, NodeIndex from) 
   return evidence;
 }
 
+// What is too long or too much was refused where it was said; from a sender who did not refuse it, it is left out.
+std::optional<Event> RetryableErrors(const v1::RetryableErrors& report) {
+  RetryableErrorsAdded added;
+  for (const std::string& text : report.texts()) {
+    if (added.texts.size() == kRetryableTextsMax) break;
+    if (!text.empty() && text.size() <= kRetryableTextMaxBytes) added.texts.push_back(text);
+  }
+  if (added.texts.empty()) return std::nullopt;
+  return added;
+}
+
 }  // namespace
 
 std::optional<Event> ReportEvent(const v1::Report& report, NodeIndex from, const JobState& job) {
@@ -102,6 +115,8 @@ std::optional<Event> ReportEvent(const v1::Report& report, NodeIndex from, const
       return PortRefused{report.port_refused().reservation(), Bounded(report.port_refused().reason())};
     case v1::Report::kEvidenceCollected:
       return Evidence(report.evidence_collected(), from);
+    case v1::Report::kRetryableErrors:
+      return RetryableErrors(report.retryable_errors());
     case v1::Report::BODY_NOT_SET:
       return std::nullopt;
   }

@@ -100,5 +100,34 @@ TEST(ReportEventTest, TextsAreBoundedBetweenCharacters) {
   EXPECT_LE(bytes, kMatchBytesPerRankMax + kErrorTextMaxBytes);
 }
 
+TEST(ReportEventTest, WhatARankSaidOfItselfGoesAlong) {
+  EngineHarness job(2);
+  job.Run();
+  v1::Report report = Exit(1, 1);
+  report.mutable_rank_exited()->set_retryable_text("connect timeout");
+  report.mutable_rank_exited()->set_step(0);
+  const std::optional<Event> told = ReportEvent(report, NodeIndex{0}, job.job());
+  EXPECT_EQ(std::get<RankFailed>(*told).failure.retryable_text, "connect timeout");
+  EXPECT_EQ(std::get<RankFailed>(*told).failure.step, 0u) << "the first step is a step";
+  const std::optional<Event> silent = ReportEvent(Exit(1, 1), NodeIndex{0}, job.job());
+  EXPECT_EQ(std::get<RankFailed>(*silent).failure.step, std::nullopt);
+}
+
+TEST(ReportEventTest, TextsOfTheJobsOwnAreFewAndShort) {
+  EngineHarness job(2);
+  job.Run();
+  v1::Report report;
+  report.mutable_retryable_errors();
+  EXPECT_FALSE(ReportEvent(report, NodeIndex{0}, job.job())) << "none at all";
+  report.mutable_retryable_errors()->add_texts("");
+  report.mutable_retryable_errors()->add_texts(std::string(kRetryableTextMaxBytes + 1, 'x'));
+  EXPECT_FALSE(ReportEvent(report, NodeIndex{0}, job.job()));
+  for (size_t i = 0; i < 2 * kRetryableTextsMax; ++i) {
+    report.mutable_retryable_errors()->add_texts("text " + std::to_string(i));
+  }
+  const std::optional<Event> event = ReportEvent(report, NodeIndex{0}, job.job());
+  EXPECT_EQ(std::get<RetryableErrorsAdded>(*event).texts.size(), kRetryableTextsMax);
+}
+
 }  // namespace
 }  // namespace aimaster

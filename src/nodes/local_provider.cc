@@ -117,7 +117,8 @@ void LocalProvider::Watch(NodeIndex node, int pid) {
   const int pidfd = static_cast<int>(syscall(SYS_pidfd_open, pid, 0));
   boost::system::error_code error;
   if (agent.pidfd.is_open()) agent.pidfd.close(error);
-  if (pidfd < 0 || agent.pidfd.assign(pidfd, error)) {
+  if (pidfd >= 0) agent.pidfd.assign(pidfd, error);
+  if (pidfd < 0 || error) {
     OnExit(node);
     return;
   }

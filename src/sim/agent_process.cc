@@ -231,6 +231,7 @@ void SimAgent::Obey(const v1::Command& command) {
     case v1::Command::kShutdown:
       End(Ending::kJobOver, Death::kJobOver, true);
       break;
+    case v1::Command::kRetryableErrors:
     case v1::Command::kSignalInstances:
     case v1::Command::BODY_NOT_SET:
       break;

@@ -39,6 +39,10 @@ class DurableFirst : public Watcher {
         return Expect(history.has_collected(command.collect_evidence().collection()), "a collection of evidence");
       case v1::Command::kShutdown:
         return Expect(history.has_finished(), "a shutdown");
+      case v1::Command::kRetryableErrors:
+        return Expect(
+            static_cast<size_t>(command.retryable_errors().texts_size()) <= history.job().retryable_texts.size(),
+            "texts that make a failure retryable");
       case v1::Command::kSignalInstances:
       case v1::Command::BODY_NOT_SET:
         break;

@@ -32,6 +32,9 @@ class RestartLimit : public Watcher {
     for (const Decision& decision : step.result.decisions) {
       if (decision.kind == "Restart" || decision.kind == "RetryStart") started_alone_.clear();
     }
+    if (std::holds_alternative<PortReserved>(step.input.event) && !step.result.actions.empty()) {
+      all_started_ = step.input.at.monotonic;
+    }
     for (const Action& action : step.result.actions) {
       if (const auto* start = std::get_if<StartInstance>(&action)) starts_[start->instance] = step.input.at.monotonic;
     }
@@ -48,8 +51,9 @@ class RestartLimit : public Watcher {
       return;
     }
     if (!restarts && decision.kind != "Fail") return;
-    const bool may_restart = judged ? MayRestart(judged->judgement, step, restarts) : MayStartAgain(step, restarts);
-    if (restarts && restarts_ >= limits_.max_num_of_job_restart) {
+    const bool may_restart = judged ? MayRestart(judged->judgement, step) : MayStartAgain(step, restarts);
+    const bool is_free = judged != nullptr && judged->judgement.category == "preemption";
+    if (restarts && !is_free && restarts_ >= limits_.max_num_of_job_restart) {
       return Complain("restart " + std::to_string(restarts_ + 1) + ", and the limit is " +
                       std::to_string(limits_.max_num_of_job_restart));
     }
@@ -58,7 +62,7 @@ class RestartLimit : public Watcher {
                           ? "the job is restarted, and its policy or a limit forbids it"
                           : "the job fails, and neither its policy nor a limit demands it: " + step.job.reason_message);
     }
-    restarts_ += restarts;
+    restarts_ += restarts && !is_free;
   }
 
   // Each instance by itself; the first that may not go on takes the job along, before anything is restarted.
@@ -71,8 +75,8 @@ class RestartLimit : public Watcher {
     for (const Judgement* judgement : all) {
       const InstanceIndex index = judgement->root_instance;
       if (!RestartsAlone(step.job.instances[Value(index)].role)) continue;
-      const bool is_start = step.input.at.monotonic - step.job.rounds.back().start.monotonic < 2min && retries < 5 &&
-                            !started_alone_.contains(index);
+      const bool is_start =
+          step.input.at.monotonic - all_started_ < 2min && retries < 5 && !started_alone_.contains(index);
       std::string verdict = "RestartInstance";
       if (judgement->never_started) {
         verdict = "Fail";
@@ -86,15 +90,15 @@ class RestartLimit : public Watcher {
     if (decided != expected) Complain("the decision is " + decided + ", and policy and limits demand " + expected);
   }
 
-  bool MayRestart(const Judgement& judgement, const DurableStep& step, bool restarted) {
+  bool MayRestart(const Judgement& judgement, const DurableStep& step) {
     if (judgement.never_started) return false;
-    const auto& rounds = step.job.rounds;
-    const bool goes_on = MayGoOn(judgement, step, rounds[rounds.size() - (restarted ? 2 : 1)].start.monotonic);
-    return goes_on && RestartsAreLeft();
+    const bool goes_on = MayGoOn(judgement, step, all_started_);
+    return goes_on && (judgement.category == "preemption" ? limits_.enable_job_restart : RestartsAreLeft());
   }
 
   // Counts it, and asks the policy and what limits failures.
   bool MayGoOn(const Judgement& judgement, const DurableStep& step, Monotonic since) {
+    if (judgement.category == "preemption") return limits_.fault_tolerant_policy != FaultTolerantPolicy::kNever;
     const std::string place = std::to_string(Value(judgement.root_instance)) + "|" +
                               (judgement.error_code ? std::to_string(*judgement.error_code) : judgement.fault);
     const uint32_t times = ++same_error_[place];
@@ -159,6 +163,7 @@ class RestartLimit : public Watcher {
   const FaultToleranceParameters& limits_;
   uint32_t restarts_ = 0;
   size_t records_ = 0;
+  Monotonic all_started_;
   std::set<InstanceIndex> started_alone_;
   std::map<InstanceIndex, Monotonic> starts_;
   std::map<std::string, uint32_t> same_error_, quick_;

@@ -75,6 +75,7 @@ class HttpConnection final : public Guest, public std::enable_shared_from_this<H
   }
 
   void CheckToken() {
+    if (context_->token.empty()) return ReadBody();
     const auto token = request().count(http::field::authorization) == 1
                            ? BearerToken(View(request()[http::field::authorization]))
                            : std::nullopt;

@@ -14,7 +14,7 @@ namespace aimaster {
 
 // What all connections of a server share; outlives the server until the last of them has gone.
 struct ServerContext {
-  std::string token;
+  std::string token;  // empty: none is asked for, who may connect is known already; then there are no WebSockets
   ServerLimits limits;
   std::function<HttpResponse(const HttpRequest&)> on_http;
   std::function<void(std::shared_ptr<ServerSocket>)> on_socket;

@@ -45,7 +45,8 @@ def test_everything_that_frameworks_look_for_is_there(home):
                 "AIMASTER_INSTANCE": f"{job}-worker-1", "AIMASTER_ROUND": "0", "AIMASTER_ATTEMPT": "0",
                 "OMP_NUM_THREADS": "1", "PYTHONUNBUFFERED": "1", "PYTHONFAULTHANDLER": "1"}
     assert {name: last.get(name) for name in expected} == expected
-    for name in ("MASTER_ADDR", "MASTER_PORT", "TORCHELASTIC_ERROR_FILE", "AIMASTER_NODE", "NPROC_PER_NODE"):
+    for name in ("MASTER_ADDR", "MASTER_PORT", "TORCHELASTIC_ERROR_FILE", "AIMASTER_NODE", "NPROC_PER_NODE",
+                 "AIMASTER_SOCKET"):
         assert last.get(name), name
 
 

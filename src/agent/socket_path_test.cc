@@ -1,8 +1,8 @@
-#include "journal/socket_path.h"
+#include "agent/socket_path.h"
 
 #include <sys/stat.h>
 
-#include "journal/journal_harness.h"
+#include "journal/temporary_directory.h"
 
 namespace aimaster {
 namespace {

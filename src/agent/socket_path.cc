@@ -1,4 +1,4 @@
-#include "journal/socket_path.h"
+#include "agent/socket_path.h"
 
 #include <sys/stat.h>
 #include <unistd.h>
