@@ -168,7 +168,7 @@ constexpr std::array kTable = {
          .help = "How many restarts the job may have; the next failure fails it.",
          .details = "The budget of restarts of the whole job. When it is used up, the next failure that would restart "
                     "the job fails it. With 0 the first one does. Restarts of single workers in an Async job don't "
-                    "count, nor does one after a pre-emption, which is nobody's fault.",
+                    "count.",
          .example = "3",
          .maximum = kCountMax}),
     FaultTolerance<&P::job_restart_timeout>(
