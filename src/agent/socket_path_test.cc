@@ -1,6 +1,11 @@
 #include "agent/socket_path.h"
 
+#include <gtest/gtest.h>
 #include <sys/stat.h>
+
+#include <cstdlib>
+#include <optional>
+#include <string>
 
 #include "journal/temporary_directory.h"
 

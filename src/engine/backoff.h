@@ -13,6 +13,7 @@ namespace aimaster {
 
 inline constexpr Duration kBackoffFirst = std::chrono::seconds{1};
 inline constexpr Duration kBackoffMax = std::chrono::seconds{60};
+inline constexpr uint32_t kFreeInARowMax = 5;  // quick pre-emptions that count for no limit
 
 // Whether something else than the job's own code is to blame, which may get well with time.
 bool IsOfTheWorldOutside(const Judgement& judgement);

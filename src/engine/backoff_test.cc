@@ -173,6 +173,18 @@ TEST(PreemptionTest, TheRestartsThatMayBeUsedAreAllStillThere) {
       << job.job().reason_message;
 }
 
+TEST(PreemptionTest, WhatSaysSoAgainAndAgainAsSoonAsItRunsIsCharged) {
+  EngineHarness job;
+  job.spec.fault_tolerance.max_num_of_job_restart = 1;
+  job.Run();
+  for (uint32_t i = 0; i < kFreeInARowMax + 1; ++i) WaitAfter(job, "preemption");
+  EXPECT_EQ(job.job().restarts, kFreeInARowMax + 1);
+  EXPECT_EQ(job.job().free_restarts, kFreeInARowMax);
+  FailOf(job, "preemption");
+  job.EndedAll();
+  EXPECT_EQ(job.job().status, JobStatus::kFailed);
+}
+
 TEST(PreemptionTest, PolicyAndPermissionHoldAllTheSame) {
   EngineHarness never;
   never.spec.fault_tolerance.fault_tolerant_policy = FaultTolerantPolicy::kNever;

@@ -52,7 +52,7 @@ class Judge {
     } else if (judgement_.is_consequence) {
       ruling_.reasons.push_back("it only followed another failure, so it counts for no limit");
       RestartAlone();
-    } else if (IsPreemption(judgement_)) {
+    } else if (IsFree()) {
       if (PolicyAllows()) {
         ChargeNothing();
         RestartAlone();
@@ -71,7 +71,7 @@ class Judge {
       Fail("the command could not be executed, and would not be the next time");
     } else if (MayRetryStart()) {
       RetryStart();
-    } else if (IsPreemption(judgement_)) {
+    } else if (IsFree()) {
       if (PolicyAllows() && RestartAllowed()) {
         ChargeNothing();
         Restart();
@@ -133,6 +133,14 @@ class Judge {
     return job_.ranks_started.value_or(job_.rounds.back().start.monotonic);
   }
   bool IsQuick() const { return now_ - Start() < kQuickFailureWithin; }
+
+  // What says of itself that it was pre-empted as soon as it runs, again and again, may only say so.
+  bool IsFree() const {
+    if (!IsPreemption(judgement_)) return false;
+    const std::optional<OwnLife>& own = Instance().own;
+    const uint32_t before = is_alone_ && own ? own->quick_failures : job_.outside_failures;
+    return !IsQuick() || before < kFreeInARowMax;
+  }
 
   // Who fails again as soon as it runs gains nothing by haste: a worker alone, whatever it fails of; a job, where the
   // world outside is to blame.
