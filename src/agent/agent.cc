@@ -341,7 +341,9 @@ void Agent::End(Ending ending, StopReason reason, bool at_once) {
 }
 
 void Agent::ExitWhenIdle() {
-  if (ending_ != Ending::kNone && attempts_.IsIdle()) Exit(0);
+  if (ending_ == Ending::kNone || !attempts_.IsIdle()) return;
+  if (ending_ == Ending::kJobOver) logs_.Close();
+  Exit(0);
 }
 
 // Two agents of one node would take each other's attempts for lost.

@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <utility>
 
 #include "agent/limits.h"
 #include "agent/log.h"
@@ -34,6 +35,10 @@ DiskState Judge(const DiskSpace& space, DiskState before) {
 
 void DiskGuard::Open() {
   if (!has_reserve_) MakeReserve();
+}
+
+void DiskGuard::Close() {
+  if (std::exchange(has_reserve_, false)) ::unlink(reserve_path_.c_str());
 }
 
 void DiskGuard::MakeReserve() {

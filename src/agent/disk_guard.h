@@ -35,6 +35,8 @@ class DiskGuard {
 
   // Makes the reserve where there is room for it.
   void Open();
+  // Nothing runs here any more.
+  void Close();
   // Looks at the file system of `directory` and of the reserve; the scarcer one counts. Gives the reserve back, or
   // makes it again. Says in the log when the state changes.
   DiskState Look(const std::string& directory, uint64_t bytes_per_second);

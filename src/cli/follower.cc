@@ -204,7 +204,7 @@ class Follower {
   void TellAddress() {
     const Result<MasterAddress> master = directory_.FindLiveMaster();
     told_address_ = master.has_value();
-    if (master) Say("the job's master listens on " + ListeningText(*master));
+    if (master) Say("the job's master listens on " + ListeningText(*master, spec_));
   }
 
   void ShowLiveLine() {

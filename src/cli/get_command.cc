@@ -102,9 +102,9 @@ std::optional<Wall> AsOf(const OpenedJob& job, const JobSnapshot& snapshot, cons
   return newest;
 }
 
-std::string MasterText(const JobCare& care) {
+std::string MasterText(const JobCare& care, const JobSpec& spec) {
   if (!care.master) return "none: " + care.trouble;
-  return "process " + std::to_string(care.master->pid) + ", on " + ListeningText(*care.master);
+  return "process " + std::to_string(care.master->pid) + ", on " + ListeningText(*care.master, spec);
 }
 
 std::string Text(const OpenedJob& job, const JobSnapshot& snapshot, const JobCare& care) {
@@ -138,7 +138,7 @@ std::string Text(const OpenedJob& job, const JobSnapshot& snapshot, const JobCar
   line("ended", DateTime(summary.end_time));
   if (!IsEnd(summary.status)) {
     // Whole, however narrow the terminal: a cure that is cut off helps nobody.
-    whole("master", MasterText(care), care.master ? Colour::kNone : Colour::kRed);
+    whole("master", MasterText(care, job.spec), care.master ? Colour::kNone : Colour::kRed);
     if (care.master && !care.trouble.empty()) whole("trouble", "nothing is decided: " + care.trouble, Colour::kRed);
     if (!care.note.empty()) whole("note", care.note, Colour::kYellow);
   }
@@ -152,7 +152,7 @@ json Json(const OpenedJob& job, const JobSnapshot& snapshot, const JobCare& care
   const std::optional<Wall> as_of = AsOf(job, snapshot, care);
   members["status_as_of"] = as_of ? json(FormatRfc3339(*as_of)) : json(nullptr);
   members["supervisor_pid"] = care.supervisor ? json(care.supervisor->pid) : json(nullptr);
-  members["listen_host"] = care.master ? json(care.master->host) : json(nullptr);
+  members["listen_host"] = care.master ? json(job.spec.listen_address) : json(nullptr);
   members["listen_port"] = care.master ? json(care.master->port) : json(nullptr);
   members["tls_fingerprint"] =
       care.master && !care.master->tls_fingerprint.empty() ? json(care.master->tls_fingerprint) : json(nullptr);

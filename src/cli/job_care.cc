@@ -129,9 +129,11 @@ JobCare LookAtCare(const JobDirectory& directory, std::chrono::milliseconds answ
   return care;
 }
 
-std::string ListeningText(const MasterAddress& master) {
-  const bool is_ipv6 = master.host.find(':') != std::string::npos;
-  std::string text = (is_ipv6 ? "[" + master.host + "]" : master.host) + ":" + std::to_string(master.port);
+std::string ListeningText(const MasterAddress& master, const JobSpec& spec) {
+  // The address in master.json is the one to dial, which for a master that listens everywhere is another.
+  const std::string& host = spec.listen_address.empty() ? master.host : spec.listen_address;
+  std::string text =
+      (host.find(':') != std::string::npos ? "[" + host + "]" : host) + ":" + std::to_string(master.port);
   if (!master.tls_fingerprint.empty()) text += ", TLS, certificate SHA-256 " + master.tls_fingerprint;
   return text;
 }

@@ -24,7 +24,7 @@ struct JobCare {
 JobCare LookAtCare(const JobDirectory& directory, std::chrono::milliseconds answer_max);
 
 // Where the master of a job listens: "127.0.0.1:41001", with the certificate's fingerprint where it speaks TLS.
-std::string ListeningText(const MasterAddress& master);
+std::string ListeningText(const MasterAddress& master, const JobSpec& spec);
 
 // What of a job still runs on this machine, from the locks that it holds; needs no journal.
 struct LivingParts {

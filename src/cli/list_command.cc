@@ -96,7 +96,10 @@ int Run(const Arguments& arguments) {
     return Print(ids);
   }
   if (arguments.Has("--instances")) return Print(InstancesOf(jobs));
-  if (jobs.empty()) return Print("no jobs in " + home->path().string() + "\n");
+  if (jobs.empty()) {
+    const bool selects = arguments.Has("--status") || arguments.Has("--limit");
+    return Print((selects ? "no such jobs in " : "no jobs in ") + home->path().string() + "\n");
+  }
   return Print(Table(jobs));
 }
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <cstdint>
+#include <cstring>
 
 #include "cli/command.h"
 #include "cli/directory_watch.h"
@@ -122,7 +123,9 @@ int Show(OpenedJob& job, const Request& request) {
     Complain(
         {ErrorKind::kNotFound, std::to_string(skipped) + " bytes had been freed by --log-max-bytes and are not shown"});
   }
-  return kExitSuccess;
+  if (screen.out_error() == 0) return kExitSuccess;
+  return Complain(
+      {ErrorKind::kEnvironment, std::string("cannot write to standard output: ") + std::strerror(screen.out_error())});
 }
 
 int Run(const Arguments& arguments) {

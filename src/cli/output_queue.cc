@@ -49,6 +49,7 @@ void OutputQueue::Flush() {
     }
     if (written < 0 && (errno == EINTR || errno == EAGAIN)) return;
     // A full disk behind a redirection ends this output too: the job does not depend on being watched.
+    error_ = errno == EPIPE ? 0 : errno;
     reader_gone_ = true;
     at_line_start_ = true;
     position_ = bytes_.size();

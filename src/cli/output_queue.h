@@ -26,6 +26,8 @@ class OutputQueue {
   bool empty() const { return position_ == bytes_.size(); }
   bool full() const { return bytes_.size() - position_ >= kOutputQueueFull; }
   bool reader_gone() const { return reader_gone_; }
+  // Why nothing more could be written, as errno has it; 0: all could, or the reader has gone, as `head` does.
+  int error() const { return error_; }
   // The last byte that was appended ended a line: something of its own can follow.
   bool at_line_start() const { return at_line_start_; }
 
@@ -35,6 +37,7 @@ class OutputQueue {
   std::string bytes_;
   size_t position_ = 0;
   bool reader_gone_ = false;
+  int error_ = 0;
   bool at_line_start_ = true;
 };
 

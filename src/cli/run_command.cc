@@ -119,14 +119,14 @@ Status AwaitJournal(const JobDirectory& directory, const ProcessIdentity& superv
 }
 
 // The journal comes a moment before the port.
-void TellAddress(const JobDirectory& directory) {
+void TellAddress(const JobDirectory& directory, const JobSpec& spec) {
   const auto deadline = std::chrono::steady_clock::now() + kAddressMax;
   Result<MasterAddress> master = directory.FindLiveMaster();
   while (!master && std::chrono::steady_clock::now() < deadline) {
     poll(nullptr, 0, kJournalPollMs);
     master = directory.FindLiveMaster();
   }
-  if (master) Complain({ErrorKind::kEnvironment, "the job's master listens on " + ListeningText(*master)});
+  if (master) Complain({ErrorKind::kEnvironment, "the job's master listens on " + ListeningText(*master, spec)});
 }
 
 int StartAndFollow(const JobSpec& spec, const Arguments& arguments) {
@@ -144,7 +144,7 @@ int StartAndFollow(const JobSpec& spec, const Arguments& arguments) {
   }
   if (arguments.Has("--detach")) {
     if (Status started = AwaitJournal(*directory, *supervisor); !started) return Complain(started.error());
-    if (arguments.Has("--listen")) TellAddress(*directory);
+    if (arguments.Has("--listen")) TellAddress(*directory, spec);
     return Print(spec.id.text() + "\n");
   }
   FollowOptions options{.tell_address = arguments.Has("--listen"), .supervisor = *supervisor};

@@ -28,6 +28,7 @@ class Screen {
   void FlushBeforeLeaving();
   bool out_full() const { return out_.full(); }
   bool err_full() const { return err_.full(); }
+  int out_error() const { return out_.error(); }
   bool empty() const { return out_.empty() && err_.empty(); }
   // The descriptor that bytes wait for, or −1.
   int waiting_for() const;

@@ -163,6 +163,14 @@ Result<JobSpec> JobDirectory::ReadSpec() const {
   return decoded;
 }
 
+Status JobDirectory::PutBack(const JobSpec& spec, const std::string& token) const {
+  for (const auto& [file, text] : {std::pair(this->spec(), EncodeJobSpec(spec)), {this->token(), token}}) {
+    if (access(file.c_str(), F_OK) == 0 || errno != ENOENT) continue;
+    if (const Status written = WriteFileAtomically(file, text, 0600); !written) return written;
+  }
+  return {};
+}
+
 Result<std::string> JobDirectory::ReadToken() const { return ReadFile(token(), kSmallFileMaxBytes); }
 
 Result<MasterAddress> JobDirectory::ReadMasterAddress() const {

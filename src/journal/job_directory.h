@@ -70,6 +70,8 @@ class JobDirectory {
   Result<std::string> ReadToken() const;
   Result<MasterAddress> ReadMasterAddress() const;
   Status WriteMasterAddress(const MasterAddress& address) const;
+  // Writes those of spec.json and token again that are not there any more.
+  Status PutBack(const JobSpec& spec, const std::string& token) const;
   // The address, if the process that wrote it still lives on this machine; kNotFound otherwise.
   Result<MasterAddress> FindLiveMaster() const;
 

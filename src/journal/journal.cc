@@ -2,6 +2,7 @@
 
 #include <sys/stat.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 #include <map>
@@ -63,8 +64,11 @@ bool IsOnTheWayToItsEnd(const JobState& job) {
                                                                           job.stop_purpose == StopPurpose::kUserStop));
 }
 
-bool WasStoppedByAPerson(const JobState& job) {
-  return job.phase == Phase::kStopping && job.stop_purpose == StopPurpose::kUserStop;
+// The job may have ended since, or meanwhile, in what can't be written.
+bool IsAPersonsStop(const JournalBatch& batch, const JobState& job) {
+  return (job.phase == Phase::kStopping && job.stop_purpose == StopPurpose::kUserStop) ||
+         std::ranges::any_of(batch,
+                             [](const auto& step) { return std::holds_alternative<StopRequested>(step.first.event); });
 }
 
 // Nodes as they were last written, so that a step writes those that it changed. There may be ten thousand.
@@ -128,8 +132,8 @@ class Journal::Writer {
 
   Status Append(const JournalBatch& batch, const JobState& job) {
     if (const Status ours = Check(); !ours) {
-      is_broken_ = is_broken_ || (ours.error().kind != ErrorKind::kFenced &&
-                                  WasStoppedByAPerson(job));  // who wants the job to end does not wait for the files
+      // Who wants the job to end does not wait for the files.
+      is_broken_ = is_broken_ || (ours.error().kind != ErrorKind::kFenced && IsAPersonsStop(batch, job));
       return ours;
     }
     Status appended = TryAppend(batch, job);
@@ -140,6 +144,7 @@ class Journal::Writer {
     if (!appended) return Explained(appended.error());
     file_.RememberGrown();
     mark_.Write({epoch_, next_input_ - 1});
+    if (job.phase == Phase::kEnded) reserve_.GiveBack();  // nothing is written any more
     if (!IsOnTheWayToItsEnd(job)) reserve_.TakeIfThereIsRoom(Reserve::BytesFor(job.instances.size()));
     return {};
   }

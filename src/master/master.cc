@@ -264,6 +264,7 @@ class Master : private ControlApi::Job {
         [this](std::shared_ptr<ServerSocket> socket) { OnConnection(std::move(socket)); });
     if (!server) return std::unexpected(server.error());
     server_ = std::move(*server);
+    token_ = *token;
     address_ = {.host = AddressToDial(spec_.listen_address),
                 .port = server_->port(),
                 .pid = getpid(),
@@ -293,6 +294,8 @@ class Master : private ControlApi::Job {
     watch_.async_wait([this](auto error) {
       if (error || LeaveIfFenced()) return;
       LookAtJournal();
+      // People reach the job by them, and the next master needs them.
+      if (const Status there = directory_.PutBack(spec_, token_); !there) LogOnce(there.error().message);
       if (caretaker_) {
         GoOnWithLossInTime();
       } else {
@@ -316,6 +319,10 @@ class Master : private ControlApi::Job {
     });
   }
 
+  void LogOnce(const std::string& trouble) {
+    if (std::exchange(logged_, trouble) != trouble) Log(trouble);
+  }
+
   // ---- people ----
 
   std::string DescribeJob() const override { return job().spec.id.text() + " " + std::string(Name(job().status)); }
@@ -333,6 +340,7 @@ class Master : private ControlApi::Job {
     if (caretaker_) {
       if (!caretaker_->stops()) go_on_by_ = clock_.Now().monotonic + Duration(spec_.timing.stop_grace) + kStopMargin;
       stopped_by_ = by;
+      stopped_at_once_ = at_once;
       return Relay(caretaker_->Stop(at_once));
     }
     Drive([&] { conductor_.Stop(clock_.Now(), at_once, by); });
@@ -376,7 +384,10 @@ class Master : private ControlApi::Job {
       Log("going on from what is left of the journal, since the job was stopped by " + stopped_by_);
       for (const auto& [connection, socket] : std::map(sockets_)) socket->Close();
       Drive([this] { conductor_.Begin(clock_.Now(), spec_, engine_change_); });
-      Drive([this] { conductor_.Stop(clock_.Now(), /*at_once=*/true, stopped_by_); });
+      Drive([this] {
+        conductor_.Stop(clock_.Now(), stopped_at_once_,
+                        stopped_by_ + "; its journal had been lost, what its ranks did since is in aimaster.log alone");
+      });
     });
   }
 
@@ -412,11 +423,14 @@ class Master : private ControlApi::Job {
   std::optional<Caretaker> caretaker_;  // in place of the conductor until then
   Monotonic go_on_by_{};
   std::string stopped_by_;
+  bool stopped_at_once_ = false;
   bool is_read_only_ = false;
   bool looks_at_journal_ = false;
   std::string damage_;  // of the journal's files, as they were found last
+  std::string logged_;
   const std::string engine_change_;
   MasterAddress address_;  // where agents and people find us
+  std::string token_;
   Conductor conductor_;
   MasterClock clock_;
   const Doer doer_{*this};

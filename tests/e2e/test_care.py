@@ -74,6 +74,18 @@ def test_stopped_processes_of_ours_are_named_with_the_cure(home):
     attached.wait()
 
 
+def test_files_by_which_a_job_is_reached_are_put_back(home):
+    job = job_of_one(home)
+    for name in ("token", "spec.json"):
+        path = home.directory(job) / name
+        before = path.read_bytes()
+        path.unlink()
+        wait_for(path.exists, f"{name} to be put back")
+        assert path.read_bytes() == before and path.stat().st_mode & 0o177 == 0
+    assert home.get(job)["trouble"] == ""
+    assert home.call("stop", job).code == 0
+
+
 def test_a_stopped_agent_is_named_too_and_replaced_in_time(home):
     job = job_of_one(home, "--node-lost-timeout=12")
     (agent,) = home.agent_pids(job).values()

@@ -201,6 +201,19 @@ def test_a_job_whose_journal_was_removed_can_be_stopped(home):
     assert home.get(job)["status"] == "Stopped"
 
 
+def test_a_job_that_ended_without_its_journal_can_be_stopped_too(home):
+    job = ticking_job(home)
+    remove_all(home.directory(job))
+    (home.folder / "end").touch()
+    wait_for(lambda: not home.rank_processes(job), "the ranks to end")
+    time.sleep(1)  # the master hears of it
+    stopped = home.call("stop", job)
+    assert stopped.code == 0, stopped
+    told = home.get(job)
+    assert told["status"] == "Stopped" and "its journal had been lost" in told["reason_message"], told
+    assert "without grace" not in home.call("explain", job).stdout
+
+
 def test_ctrl_c_in_run_ends_a_job_whose_journal_was_removed(home):
     running = home.start("run", "--workers", "1", "--stop-grace=2", "--", *TICKING)
     home.wait_for_output(running, "0 3")

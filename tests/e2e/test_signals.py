@@ -39,6 +39,7 @@ def test_a_closed_terminal_leaves_the_job_running_and_attach_comes_back(home):
     running = home.start("run", "--workers", 2, "--", *WORKER, "--steps", 80, "--die-rank", 1, "--die-step", 79,
                          "--die-how", "exit7")
     ranks = home.wait_for_ranks(2)
+    home.wait_for_status("Running")
     running.signal(signal.SIGHUP)
     running.wait(5)
     assert home.get()["status"] == "Running"
