@@ -14,6 +14,8 @@ namespace {
 bool TakesJob(const Command& command) { return command.operands.starts_with("JOB"); }
 bool TakesInstance(const Command& command) { return command.operands.starts_with("INSTANCE"); }
 
+bool TakesFiles(const Command& command) { return command.operands.starts_with("FILE"); }
+
 std::vector<std::string> OptionNames(const Command& command) {
   std::vector<std::string> names;
   for (const Option& option : command.options) names.emplace_back(option.name);
@@ -104,6 +106,7 @@ std::string FishScript() {
     }
     if (TakesJob(*command)) script += prefix + "-a '(aimaster list --limit 100 --ids 2>/dev/null)'\n";
     if (TakesInstance(*command)) script += prefix + "-a '(aimaster list --limit 100 --instances 2>/dev/null)'\n";
+    if (TakesFiles(*command)) script += prefix + "-F\n";
     if (command == &kHelpCommand) script += prefix + "-a '" + CommandNames() + "'\n";
     if (command == &kCompletionCommand) script += prefix + "-a 'bash zsh fish'\n";
   }

@@ -12,7 +12,9 @@
 #include "cli/directory_watch.h"
 #include "cli/job_care.h"
 #include "cli/job_texts.h"
+#include "cli/last_words.h"
 #include "cli/launch_master.h"
+#include "cli/log_input.h"
 #include "cli/master_call.h"
 #include "cli/rank_tee.h"
 #include "cli/report.h"
@@ -20,6 +22,7 @@
 #include "cli/text.h"
 #include "cli/trouble_watch.h"
 #include "core/count.h"
+#include "journal/job_json.h"
 #include "journal/job_reader.h"
 
 namespace aimaster::cli {
@@ -310,8 +313,26 @@ class Follower {
     screen_.Live("");
     const Result<JobSnapshot> snapshot = reader_->ReadSnapshot();
     if (!snapshot) return;
+    if (snapshot->summary.status == JobStatus::kFailed) ShowLastWords(*snapshot);
     for (const std::string& line : SummaryLines(spec_, *snapshot, directory_.path(), screen_.terminal()))
       screen_.Line(line);
+  }
+
+  // What the rank printed that made the job fail, unless that was shown already.
+  void ShowLastWords(const JobSnapshot& snapshot) {
+    const Result<std::vector<Explanation>> explanations = reader_->ReadExplanations();
+    if (!explanations || explanations->empty()) return;
+    const Explanation& last = explanations->back();
+    if (!last.line || !last.judgement || !last.judgement->root_rank) return;
+    const Rank rank = *last.judgement->root_rank;
+    if (options_.tee == Tee::kAll || (options_.tee == Tee::kRank0 && rank == Rank{0})) return;
+    const std::string file = FileOf(directory_, spec_, snapshot, *last.line).string();
+    const std::vector<std::string> words = ReadLastWords(file, last.line->match.offset);
+    if (words.empty()) return;
+    const std::string prefix = screen_.terminal().is_terminal ? "  " : "aimaster: ";
+    screen_.Line(prefix + "rank " + std::to_string(Value(rank)) + " said last (" +
+                 PositionIn(file, last.line->match.offset) + "):");
+    for (const std::string& line : words) screen_.Line(prefix + "  " + line);
   }
 
   int ExitCodeOfJob() const {

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cstdint>
 #include <map>
 
 #include "cli/text.h"
@@ -26,12 +27,6 @@ std::string LocalTime(Wall time, const char* format) {
 std::string RestartCount(const JobSpec& spec, const JobSummary& summary) {
   if (!spec.fault_tolerance.enable_job_restart) return Count(summary.restarts, "restart");
   return std::to_string(summary.restarts) + " of " + Count(spec.fault_tolerance.max_num_of_job_restart, "restart");
-}
-
-// "dlc…-worker-2" → "worker-2".
-std::string ShortName(const JobSpec& spec, const std::string& instance) {
-  const std::string prefix = spec.id.text() + "-";
-  return instance.starts_with(prefix) ? instance.substr(prefix.size()) : instance;
 }
 
 std::string FailureText(const JobSpec& spec, const RestartRecord& record) {
@@ -77,6 +72,11 @@ std::vector<Entry> SummaryEntries(const JobSpec& spec, const JobSnapshot& snapsh
 
 }  // namespace
 
+std::string ShortName(const JobSpec& spec, const std::string& instance) {
+  const std::string prefix = spec.id.text() + "-";
+  return instance.starts_with(prefix) ? instance.substr(prefix.size()) : instance;
+}
+
 std::string ClockTime(Wall time) { return LocalTime(time, "%H:%M:%S"); }
 
 std::string DateTime(const std::optional<Wall>& time) {
@@ -86,6 +86,18 @@ std::string DateTime(const std::optional<Wall>& time) {
 std::string WholeSeconds(Duration duration) {
   const auto seconds = std::chrono::floor<std::chrono::seconds>(std::max(duration, Duration{}));
   return seconds < std::chrono::minutes(1) ? std::to_string(seconds.count()) + " s" : FormatDuration(seconds);
+}
+
+std::string Hanging(const std::string& text, std::string_view first, const Terminal& terminal) {
+  constexpr size_t kTextWidthMin = 30;
+  const size_t indent = DisplayWidth(first);
+  const size_t width =
+      terminal.width > 0 ? std::max(static_cast<size_t>(terminal.width), indent + kTextWidthMin) : SIZE_MAX / 2;
+  std::string out;
+  for (const std::string& line : Wrap(OneLine(text), width - indent)) {
+    out += (out.empty() ? std::string(first) : std::string(indent, ' ')) + line + "\n";
+  }
+  return out;
 }
 
 Colour ColourOf(JobStatus status) {

@@ -22,6 +22,12 @@ std::string DateTime(const std::optional<Wall>& time);
 // "12 s", "2 min 10 s": for a time that is still running.
 std::string WholeSeconds(Duration duration);
 
+// "dlc…-worker-2" → "worker-2".
+std::string ShortName(const JobSpec& spec, const std::string& instance);
+
+// A text behind `first`; what does not fit on a line goes on below, under its start. Each line ends with a line break.
+std::string Hanging(const std::string& text, std::string_view first, const Terminal& terminal);
+
 Colour ColourOf(JobStatus status);
 Colour ColourOf(InstanceStatus status);
 Colour ColourOfEvent(std::string_view type);

@@ -50,10 +50,10 @@ std::string Table(const std::vector<ListedJob>& jobs) {
   const std::vector<Column> columns = {{.title = "JOB"},
                                        {.title = "NAME", .may_be_cut = true},
                                        {.title = "STATUS"},
-                                       {.title = "RESTARTS", .align = Column::Align::kRight},
-                                       {.title = "CREATED"},
+                                       {.title = "RESTARTS", .align = Column::Align::kRight, .left_out = 2},
+                                       {.title = "CREATED", .left_out = 3},
                                        {.title = "DURATION"},
-                                       {.title = "REASON", .may_be_cut = true}};
+                                       {.title = "REASON", .may_be_cut = true, .left_out = 1}};
   const Wall now{std::chrono::system_clock::now().time_since_epoch()};
   std::vector<std::vector<Cell>> rows;
   for (const ListedJob& job : jobs) rows.push_back(Row(job, now));

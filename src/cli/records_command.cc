@@ -1,4 +1,6 @@
 #include <array>
+#include <set>
+#include <string>
 #include <vector>
 
 #include "cli/command.h"
@@ -12,7 +14,9 @@ namespace aimaster::cli {
 namespace {
 
 constexpr std::array kOptions = {
-    Option{.name = "--json", .help = "as a JSON array, with the details of every failed rank"}};
+    Option{.name = "--aggregate", .help = "what failed, where and how often, over all restarts"},
+    Option{.name = "--json", .help = "as a JSON array, with the details of every failed instance"},
+};
 
 Colour ColourOf(RestartResult result) {
   switch (result) {
@@ -32,26 +36,60 @@ std::string ErrorCode(const Judgement& judgement) {
   return judgement.error_code ? std::to_string(*judgement.error_code) : judgement.fault;
 }
 
-std::string Table(const std::vector<RestartRecord>& records) {
+// A terminal is narrow, and who sits at it knows the job.
+std::string InstanceText(const JobSpec& spec, const std::string& name, const Terminal& terminal) {
+  return terminal.width > 0 ? ShortName(spec, name) : name;
+}
+
+std::string Table(const JobSpec& spec, const std::vector<RestartRecord>& records) {
+  const Terminal terminal = LookAt(1);
   const std::vector<Column> columns = {{.title = "RESTARTS", .align = Column::Align::kRight},
-                                       {.title = "SCOPE"},
+                                       {.title = "SCOPE", .left_out = 2},
                                        {.title = "RESTART TIME"},
                                        {.title = "NODE NAME", .may_be_cut = true},
-                                       {.title = "INSTANCE NAME"},
+                                       {.title = "INSTANCE NAME", .may_be_cut = true},
                                        {.title = "ERROR CODE", .may_be_cut = true},
-                                       {.title = "ERROR SOURCE"},
+                                       {.title = "ERROR SOURCE", .left_out = 3},
                                        {.title = "RESULT"},
-                                       {.title = "DURATION"},
-                                       {.title = "ERROR MESSAGE", .may_be_cut = true}};
+                                       {.title = "DURATION", .left_out = 1},
+                                       {.title = "ERROR MESSAGE", .may_be_cut = true, .may_go_below = true}};
   std::vector<std::vector<Cell>> rows;
   for (const RestartRecord& record : records) {
     rows.push_back({std::to_string(record.restarts), record.scope == RestartScope::kJob ? "job" : "instance",
-                    DateTime(record.restart_time.wall), record.node_name, record.instance_name,
-                    ErrorCode(record.judgement), std::string(Name(record.judgement.source)),
+                    DateTime(record.restart_time.wall), record.node_name,
+                    InstanceText(spec, record.instance_name, terminal), ErrorCode(record.judgement),
+                    std::string(Name(record.judgement.source)),
                     Cell(std::string(Name(record.result)), ColourOf(record.result)),
                     record.duration ? FormatDuration(*record.duration) : "", record.judgement.message});
   }
-  return FormatTable(columns, rows, LookAt(1));
+  return FormatTable(columns, rows, terminal);
+}
+
+std::string Joined(const std::set<std::string>& words) {
+  std::string joined;
+  for (const std::string& word : words) joined += (joined.empty() ? "" : ", ") + word;
+  return joined;
+}
+
+std::string AggregateTable(const JobSpec& spec, const std::vector<AggregatedFault>& faults) {
+  const Terminal terminal = LookAt(1);
+  const std::vector<Column> columns = {{.title = "FAULT", .may_be_cut = true},
+                                       {.title = "NODE NAME", .may_be_cut = true},
+                                       {.title = "INSTANCE NAME", .may_be_cut = true},
+                                       {.title = "TIMES", .align = Column::Align::kRight},
+                                       {.title = "ROOT", .align = Column::Align::kRight},
+                                       {.title = "ISOLATED", .align = Column::Align::kRight, .left_out = 2},
+                                       {.title = "CODE", .may_be_cut = true, .left_out = 1},
+                                       {.title = "LAST TIME"},
+                                       {.title = "LAST MESSAGE", .may_be_cut = true, .may_go_below = true}};
+  std::vector<std::vector<Cell>> rows;
+  for (const AggregatedFault& fault : faults) {
+    rows.push_back({Cell(fault.fault, fault.roots > 0 ? Colour::kRed : Colour::kNone), fault.node_name,
+                    InstanceText(spec, fault.instance_name, terminal), std::to_string(fault.count),
+                    std::to_string(fault.roots), std::to_string(fault.isolations), Joined(fault.codes),
+                    DateTime(fault.last_time), fault.message});
+  }
+  return FormatTable(columns, rows, terminal);
 }
 
 int Run(const Arguments& arguments) {
@@ -59,9 +97,11 @@ int Run(const Arguments& arguments) {
   if (!job) return Complain(job.error());
   const Result<JobSnapshot> snapshot = job->reader.ReadSnapshot();
   if (!snapshot) return Complain(snapshot.error());
-  if (arguments.Has("--json")) return PrintJson(RecordsJson(*snapshot));
+  const bool aggregate = arguments.Has("--aggregate");
+  const std::vector<AggregatedFault> faults = aggregate ? AggregateFaults(*snapshot) : std::vector<AggregatedFault>();
+  if (arguments.Has("--json")) return PrintJson(aggregate ? AggregateJson(faults) : RecordsJson(*snapshot));
   if (snapshot->records.empty()) return Print("job " + job->spec.id.text() + " has no restarts\n");
-  return Print(Table(snapshot->records));
+  return Print(aggregate ? AggregateTable(job->spec, faults) : Table(job->spec, snapshot->records));
 }
 
 }  // namespace
@@ -79,8 +119,16 @@ const Command kRecordsCommand = {
         "instance alone; RESTARTS then counts those of this instance.\n\n"
         "RESULT is Restarting while the new round, or the instance, is being brought up, Restarted once all of its "
         "ranks are ready, Failed when it did not get so far, Stopped when somebody stopped the job meanwhile. DURATION "
-        "is the time that the restart cost: from the failure until it was ready; empty before that.",
-    .examples = "aimaster records nightly\naimaster records --json nightly | jq '.[].details'",
+        "is the time that the restart cost: from the failure until it was ready; empty before that.\n\n"
+        "--json adds details to each record, one entry per failed instance: node, instance, rank, code, message, "
+        "source, whether it was the root cause or a consequence, and whether its node was isolated.\n\n"
+        "--aggregate groups the details of all records by fault, node and instance: how often (TIMES), how often as "
+        "the "
+        "root cause (ROOT), and how often its node was isolated for it. A node on which one fault comes back, whatever "
+        "the instance, is a bad node; an instance that fails wherever it runs has a bug or bad data.",
+    .examples =
+        "aimaster records nightly\naimaster records --aggregate nightly\n"
+        "aimaster records --json nightly | jq '.[].details'",
     .options = kOptions,
     .run = &Run,
 };

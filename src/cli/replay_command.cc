@@ -13,6 +13,7 @@
 #include "detect/judge_apart.h"
 #include "detect/root_cause.h"
 #include "engine/engine.h"
+#include "engine/layout.h"
 #include "journal/compare.h"
 #include "journal/replay.h"
 
@@ -216,10 +217,11 @@ int Run(const Arguments& arguments) {
   if (!parsed) return Complain(parsed.error());
   const bool what_if = !parsed->given.empty();
   ReplayOptions options;
-  options.judge = [](std::span<const RankFailure> failures, uint32_t ranks) { return Judge(failures, ranks); };
-  options.judge_apart = [](std::span<const RankFailure> failures, uint32_t ranks) {
-    return JudgeApart(failures, ranks);
+  options.judge = [](const JobState& state) {
+    return Judge(state.failures, WorldSize(state.spec), RuleTable::BuiltIn(),
+                 [&state](Rank rank) { return PlaceOf(state, rank); });
   };
+  options.judge_apart = [](const JobState& state) { return JudgeApart(state.failures, WorldSize(state.spec)); };
   if (what_if) options.parameters = parsed->fault_tolerance;
   const Result<Replay> replay = job->reader.Replay(options);
   if (!replay) return Complain(replay.error());

@@ -1,5 +1,5 @@
-// A table of text for a terminal: columns as wide as their content; where that is too wide for the terminal, the
-// columns that may give way are cut. Pure: rows in, lines out.
+// A table of text for a terminal: columns as wide as their content. Where that is too wide for the terminal, columns
+// give way, each as it may: cut, below the row, left out. Pure: rows in, lines out.
 #pragma once
 
 #include <string>
@@ -14,6 +14,9 @@ struct Column {
   std::string_view title;
   enum class Align { kLeft, kRight } align = Align::kLeft;
   bool may_be_cut = false;
+  // What becomes of it where cutting is not enough. Left out are those with the greatest number first, one by one.
+  bool may_go_below = false;  // on a line of its own under its row
+  int left_out = 0;           // 0: never
 };
 
 struct Cell {

@@ -55,6 +55,26 @@ TEST(Table, OnATerminalTheColumnsThatMayBeCutGiveWay) {
             "dlc1  a message that is much …\n");
 }
 
+TEST(Table, WhereCuttingIsNotEnoughAColumnGoesBelowItsRow) {
+  const std::vector<Column> columns = {
+      {.title = "JOB"}, {.title = "MESSAGE", .may_be_cut = true, .may_go_below = true}, {.title = "LAST"}};
+  const std::vector<std::vector<Cell>> rows = {{"dlc0123456789", "boom goes the job", "yes"}, {"dlc1", "", "no"}};
+  EXPECT_EQ(FormatTable(columns, rows, Terminal{.is_terminal = true, .width = 24}),
+            "JOB            LAST\n"
+            "dlc0123456789  yes\n"
+            "    boom goes the job\n"
+            "dlc1           no\n");
+}
+
+TEST(Table, ThenColumnsAreLeftOutByTheirNumber) {
+  const std::vector<Column> columns = {
+      {.title = "KEPT"}, {.title = "SECOND", .left_out = 1}, {.title = "FIRST", .left_out = 2}};
+  const std::vector<std::vector<Cell>> rows = {{"a", "b", "c"}};
+  EXPECT_EQ(FormatTable(columns, rows, Terminal{.is_terminal = true, .width = 12}), "KEPT  SECOND\na     b\n");
+  EXPECT_EQ(FormatTable(columns, rows, Terminal{.is_terminal = true, .width = 11}), "KEPT\na\n");
+  EXPECT_EQ(FormatTable(columns, rows, Terminal{}), "KEPT  SECOND  FIRST\na     b       c\n") << "a pipe gets all";
+}
+
 TEST(Table, ColoursTakeNoRoom) {
   const Terminal terminal{.is_terminal = true, .colours = true, .width = 80};
   const std::string table = FormatTable({{.title = "A"}, {.title = "B"}}, {{Cell("x", Colour::kRed), "y"}}, terminal);

@@ -54,6 +54,12 @@ enum class ErrorSource { kProcess, kLog, kHang, kExitHang, kC4d, kNode, kPreflig
 std::string_view Name(ErrorSource source);  // "exit-hang"
 std::optional<ErrorSource> ParseErrorSource(std::string_view name);
 
+// Where a rank lives.
+struct RankPlace {
+  InstanceIndex instance{};
+  NodeIndex node{};
+};
+
 // Everything known about one rank that did not end well.
 struct RankFailure {
   Rank rank{};

@@ -215,6 +215,28 @@ std::optional<OddRanks> Different(const Group& group, int64_t awaited) {
   return odd;
 }
 
+// Ranks that themselves wait for different operations at different numbers of one group: somebody called one more, or
+// one less. A rank that is only slow waits for the same as the others, or does not wait.
+std::optional<OddRanks> OutOfStep(const Group& group, const CollectiveReport& awaited) {
+  if (awaited.group.empty() || awaited.operation.empty()) return std::nullopt;
+  OddRanks odd{.how = OddRanks::How::kDifferent, .ranks = {}, .words = {}};
+  const CollectiveReport* other = nullptr;
+  size_t waiting = 0;
+  for (const auto& [rank, report] : group) {
+    if (!report->timed_out || report->operation.empty()) continue;
+    if (report->timed_out == awaited.timed_out) ++waiting;
+    if (report->timed_out == awaited.timed_out || report->operation == awaited.operation) continue;
+    if (!other) other = report;
+    odd.ranks.push_back(rank);
+  }
+  if (!other) return std::nullopt;
+  odd.words = Listed(odd.ranks) + (odd.ranks.size() == 1 ? " waits" : " wait") + " for " + Operation(*other) +
+              " where " + std::to_string(waiting) + (waiting == 1 ? " other waits for " : " others wait for ") +
+              Operation(awaited);
+  if (odd.ranks.size() >= waiting) odd.ranks.clear();
+  return odd;
+}
+
 std::optional<OddRanks> Behind(const Group& group, const CollectiveReport& awaited) {
   std::vector<std::pair<int64_t, Rank>> behind;
   size_t waiting = 0;
@@ -315,6 +337,11 @@ std::optional<OddRanks> FindOddRanks(std::span<const CollectiveReport> reports, 
     const CollectiveReport* awaited = Awaited(group);
     if (!awaited) continue;
     if (auto odd = Different(group, *awaited->timed_out)) return odd;
+  }
+  for (const auto& [name, group] : groups) {
+    const CollectiveReport* awaited = Awaited(group);
+    if (!awaited) continue;
+    if (auto odd = OutOfStep(group, *awaited)) return odd;
   }
   if (auto odd = Named(reports, ranks_of_job)) return odd;
   for (const auto& [name, group] : groups) {

@@ -83,7 +83,17 @@ bool IsNumbered(std::string_view name) {
   return letters > 0 && letters < name.size() && LeadingDigits(name.substr(letters)) == name.size() - letters;
 }
 
-// Length of "[rank3]:", "[rank: 3] ", "[3] " or "[pod/worker-0/main] " at the start of text, else 0.
+// "rank3", "rank 3", "Rank 3", "rank: 3".
+bool IsRankWord(std::string_view inside) {
+  for (std::string_view word : {"rank: ", "rank ", "Rank ", "rank"}) {
+    if (!inside.starts_with(word)) continue;
+    const std::string_view number = inside.substr(word.size());
+    return !number.empty() && LeadingDigits(number) == number.size();
+  }
+  return false;
+}
+
+// Length of "[rank3]:", "[rank3] ", "[rank: 3] ", "[3] " or "[pod/worker-0/main] " at the start of text, else 0.
 size_t BracketLabel(std::string_view text) {
   constexpr size_t kLengthMax = 160;
   if (text.empty() || text[0] != '[') return 0;
@@ -91,13 +101,10 @@ size_t BracketLabel(std::string_view text) {
   if (close == std::string_view::npos) return 0;
   const std::string_view inside = text.substr(1, close - 1);
   const std::string_view after = text.substr(close + 1);
-  if (after.starts_with(':')) return IsNumbered(inside) ? close + 2 : 0;
+  if (after.starts_with(':')) return IsNumbered(inside) || IsRankWord(inside) ? close + 2 : 0;
   if (!after.empty() && !IsBlank(after[0])) return 0;
-  constexpr std::string_view kRank = "rank: ";
-  const bool lightning = inside.starts_with(kRank) && inside.size() > kRank.size() &&
-                         LeadingDigits(inside.substr(kRank.size())) == inside.size() - kRank.size();
   const bool number = !inside.empty() && inside.size() <= 5 && LeadingDigits(inside) == inside.size();
-  return lightning || number || inside.starts_with("pod/") ? close + 1 : 0;
+  return number || IsRankWord(inside) || inside.starts_with("pod/") ? close + 1 : 0;
 }
 
 // Length of "[1,3]<stderr>:" at the start of text, whatever mpirun puts in front of it, else 0.
@@ -193,6 +200,14 @@ size_t ProgressBar(std::string_view text) {
   return speed && text.find_first_not_of(" \t", close + 1) != std::string_view::npos ? close + 1 : 0;
 }
 
+// Length of "[36m" at the start of text, else 0: what is left of a colour where a log was copied without its escapes.
+size_t ColourRest(std::string_view text) {
+  constexpr size_t kLengthMax = 12;
+  if (!text.starts_with('[')) return 0;
+  const size_t end = text.substr(0, kLengthMax).find_first_not_of("0123456789;", 1);
+  return end != std::string_view::npos && end > 1 && text[end] == 'm' ? end + 1 : 0;
+}
+
 // Length of "(TrainController pid=79312)" at the start of text, else 0.
 size_t ActorLabel(std::string_view text) {
   if (text.empty() || text[0] != '(') return 0;
@@ -236,7 +251,7 @@ RankLine SplitRankLabels(std::string_view line) {
   const char* label_end = nullptr;
   for (int i = 0; i < kLabelsMax; ++i) {
     const size_t who = std::max({BracketLabel(line), StreamLabel(line), NameLabel(line), ActorLabel(line)});
-    const size_t length = std::max({who, TimeLabel(line), ProgressBar(line)});
+    const size_t length = std::max({who, TimeLabel(line), ProgressBar(line), ColourRest(line)});
     if (length == 0) break;
     if (who == length) {
       if (!label) label = line.data();

@@ -17,7 +17,8 @@ struct RankLine {
   std::string_view text;
 };
 
-// Takes off what launchers and collectors put in front: "[rank3]:", "[default3]:", "[rank: 3]" (Lightning),
+// Takes off what launchers and collectors put in front: "[rank3]:", "[rank3]", "[Rank 3]", "[default3]:", "[rank: 3]"
+// (Lightning),
 // "[1,3]<stderr>:", "[prterun-n1-811@1,3]<stderr>:", "[0]<stdout>:" (mpirun, horovodrun; with a date before it too),
 // "[3] " (MPICH), "worker-0:", "node01:", "10.0.0.4:" (pdsh), "(Actor pid=12)" (Ray), "  7:" (srun --label),
 // "[pod/w-0/main]" (kubectl), "worker_1  | " (compose), and timestamps of container logs; also where several are.

@@ -5,6 +5,7 @@
 #include <string_view>
 #include <utility>
 
+#include "detect/error_words.h"
 #include "detect/line_text.h"
 
 namespace aimaster {
@@ -58,7 +59,7 @@ Standing StandingOf(const RankFailure& failure, RuleRole role, bool by_line) {
   // A log file of a rank of which nothing else is known: its last words may be those of a healthy rank.
   const bool only_words = !failure.exit && failure.lost_reason.empty() && failure.exec_error.empty() &&
                           failure.orphaned == Duration::zero() && !by_line;
-  if (only_words) return failure.last_error_line.empty() ? Standing::kSilent : Standing::kPerhaps;
+  if (only_words) return SoundsLikeAnError(failure.last_error_line) ? Standing::kPerhaps : Standing::kSilent;
   if (failure.orphaned != Duration::zero()) return Standing::kOwnFault;
   if (failure.exit && IsSuccess(*failure.exit)) return Standing::kSucceeded;
   switch (role) {
@@ -88,7 +89,7 @@ std::string MessageOf(const RankFailure& failure, const LineMatch* line) {
 
 std::string HowItEnded(const RankFailure& failure) {
   if (!failure.exec_error.empty()) return "could not be started: " + failure.exec_error;
-  if (!failure.exit) return failure.lost_reason.empty() ? "ended, how is not known" : "lost: " + failure.lost_reason;
+  if (!failure.exit) return failure.lost_reason.empty() ? "how it ended is not known" : "lost: " + failure.lost_reason;
   const RankExit& exit = *failure.exit;
   if (exit.code) return "exit code " + std::to_string(*exit.code);
   std::string text = "killed by " + SignalName(exit.signal.value_or(0));

@@ -16,7 +16,7 @@ enum class Standing {
   kOwnFault,
   kPerhaps,      // a timeout, a polite signal from outside: a cause, or what another rank's death led to
   kConsequence,  // it lost a peer
-  kSilent,       // how it ended is not known and it printed nothing
+  kSilent,       // how it ended is not known and it printed nothing of a failure
   kStopped,      // we had signalled it
   kSucceeded,    // it ended with 0
 };

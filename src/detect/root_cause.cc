@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "core/check.h"
+#include "core/count.h"
 #include "detect/collective_progress.h"
 #include "detect/line_text.h"
 #include "detect/rank_cause.h"
@@ -75,8 +76,32 @@ std::span<const RankCause> Candidates(const Causes& causes) {
   return {causes.data(), static_cast<size_t>(end - causes.begin())};
 }
 
-const RankCause& RootOf(const Causes& causes) {
+// Of ranks that speak in one log, without times.
+bool IsOneLog(std::span<const RankCause* const> causes) {
+  return std::all_of(causes.begin(), causes.end(), [&](const RankCause* cause) {
+    return !cause->time && cause->line && causes.front()->line && cause->line->file == causes.front()->line->file;
+  });
+}
+
+// How a launcher counts up its dead at the end, in an order of its own.
+bool IsSummary(std::string_view line) {
+  const size_t begin = line.find_first_not_of(" \t");
+  const std::string_view text = line.substr(begin == std::string_view::npos ? line.size() : begin);
+  return text.starts_with("exitcode ") || text.starts_with("traceback ");
+}
+
+const RankCause& RootOf(const Causes& causes, const RuleTable& rules, const LogView& log) {
   const std::vector<const RankCause*> first = PossiblyFirst(Candidates(causes));
+  if (log.name_of && IsOneLog(first)) {
+    // Who speaks first was first; but what speaks against the machine explains what programs say about it before.
+    const auto key = [&](const RankCause& cause) {
+      const bool is_summary = IsSummary(cause.line->line);
+      return std::tuple(!rules.rule(cause.rule).node_suspect, is_summary, is_summary ? 0 : cause.line->offset,
+                        cause.rule, cause.line->offset);
+    };
+    return **std::min_element(first.begin(), first.end(),
+                              [&](const RankCause* a, const RankCause* b) { return key(*a) < key(*b); });
+  }
   // Where times can't decide, the strength of the evidence does: the order of the rules. Then the time, then the rank.
   return **std::min_element(first.begin(), first.end(), [](const RankCause* a, const RankCause* b) {
     if (a->rule != b->rule) return a->rule < b->rule;
@@ -99,9 +124,9 @@ std::string Words(std::string_view message) {
   return words;
 }
 
-bool AllAlike(const Causes& causes, uint32_t ranks_of_job, const RuleTable& rules) {
+bool AllAlike(const Causes& causes, uint32_t ranks_alike, const RuleTable& rules) {
   const RankCause& one = causes.front();
-  if (ranks_of_job < 2 || one.standing > Standing::kConsequence || rules.rule(one.rule).node_suspect) return false;
+  if (ranks_alike < 2 || one.standing > Standing::kConsequence || rules.rule(one.rule).node_suspect) return false;
   std::set<Rank> ranks;
   std::optional<Wall> first, last;
   const std::string words = Words(one.message);
@@ -116,7 +141,7 @@ bool AllAlike(const Causes& causes, uint32_t ranks_of_job, const RuleTable& rule
     first = first ? std::min(*first, *cause.time) : cause.time;
     last = last ? std::max(*last, *cause.time) : cause.time;
   }
-  return ranks.size() == ranks_of_job && (!first || *last - *first <= kAllAlikeWithin);
+  return ranks.size() == ranks_alike && (!first || *last - *first <= kAllAlikeWithin);
 }
 
 // ---- a collective that did not end
@@ -159,6 +184,22 @@ std::optional<OddRanks> OddRanksOf(const RankCause& strongest, const Causes& cau
   return FindOddRanks(reports, SilentRanks(causes, reporters, ranks_of_job), ranks_of_job);
 }
 
+// Of a log: the only rank that says nothing of a failure, where all others say no more than that they lost a peer. It
+// is the one that they lost.
+std::optional<OddRanks> LostWithoutAWord(const RankCause& strongest, const Causes& causes) {
+  if (strongest.standing != Standing::kConsequence) return std::nullopt;
+  std::vector<Rank> silent;
+  for (const RankCause& cause : causes) {
+    if (cause.standing == Standing::kSilent) silent.push_back(cause.failure->rank);
+  }
+  if (silent.size() != 1) return std::nullopt;
+  const size_t others = causes.size() - 1;
+  return OddRanks{.how = OddRanks::How::kSilent,
+                  .ranks = silent,
+                  .words = "rank " + std::to_string(Value(silent.front())) + " says nothing while " +
+                           Count(others, "other rank") + " lost a peer"};
+}
+
 // ---- what is concluded
 // ---------------------------------------------------------------------------------------------------
 
@@ -174,12 +215,14 @@ struct Conclusion {
   std::optional<OddRanks> odd;
 };
 
-Conclusion Conclude(const Causes& causes, uint32_t ranks_of_job, const RuleTable& rules, const PlaceOfRank& place_of) {
-  const RankCause& strongest = RootOf(causes);
+Conclusion Conclude(const Causes& causes, uint32_t ranks_of_job, const RuleTable& rules, const PlaceOfRank& place_of,
+                    const LogView& log) {
+  const RankCause& strongest = RootOf(causes, rules, log);
   Conclusion conclusion{.witness = &strongest, .rule = strongest.rule};
   conclusion.odd = OddRanksOf(strongest, causes, ranks_of_job, rules);
+  if (!conclusion.odd && log.name_of) conclusion.odd = LostWithoutAWord(strongest, causes);
   if (!conclusion.odd) {
-    conclusion.alike = AllAlike(causes, ranks_of_job, rules);
+    conclusion.alike = AllAlike(causes, log.ranks_alike, rules);
     if (!conclusion.alike) conclusion.blamed = &strongest;
   } else {
     if (conclusion.odd->how == OddRanks::How::kDifferent) {
@@ -205,9 +248,36 @@ Conclusion Conclude(const Causes& causes, uint32_t ranks_of_job, const RuleTable
 // ---- words for people
 // ------------------------------------------------------------------------------------------------
 
-std::string RankName(const RankCause& cause) { return "rank " + std::to_string(Value(cause.failure->rank)); }
+std::string RankName(const RankCause& cause, const LogView& log) {
+  const Rank rank = cause.failure->rank;
+  return log.name_of ? log.name_of(rank) : "rank " + std::to_string(Value(rank));
+}
 
 std::string Quote(const std::string& text) { return "'" + OneLine(text, kQuotedTextMaxBytes) + "'"; }
+
+// A log does not tell how a process ended.
+bool IsOnlyHeard(const RankCause& cause) {
+  const RankFailure& failure = *cause.failure;
+  return !failure.exit && failure.lost_reason.empty() && failure.exec_error.empty() &&
+         failure.orphaned == Duration::zero();
+}
+
+std::string AsFarAsHeard(const RankCause& cause) {
+  switch (cause.standing) {
+    case Standing::kOwnFault:
+      return "has a fault of its own";
+    case Standing::kPerhaps:
+      return "may have begun, or have followed";
+    case Standing::kConsequence:
+      return "only lost a peer, as far as is known";
+    case Standing::kSilent:
+      return "says nothing";
+    case Standing::kStopped:
+    case Standing::kSucceeded:
+      return "did not fail";
+  }
+  return "";
+}
 
 std::string WhatHappened(const RankCause& cause) {
   const RankFailure& failure = *cause.failure;
@@ -219,8 +289,9 @@ std::string WhatHappened(const RankCause& cause) {
 }
 
 // How the root's time compares with the next failure that is not its own.
-std::string TimeReason(const RankCause& root, const Causes& causes) {
-  const std::string what = RankName(root) + ": " + WhatHappened(root);
+std::string TimeReason(const RankCause& root, const Causes& causes, const LogView& log) {
+  if (IsOnlyHeard(root)) return RankName(root, log) + " " + AsFarAsHeard(root);
+  const std::string what = RankName(root, log) + ": " + WhatHappened(root);
   const RankCause* next = nullptr;
   for (const RankCause& cause : causes) {
     if (cause.failure->rank == root.failure->rank || !cause.time) continue;
@@ -229,9 +300,9 @@ std::string TimeReason(const RankCause& root, const Causes& causes) {
   if (!next) return what;
   if (!root.time) return what + "; when is not known";
   const Duration lead = *next->time - *root.time;
-  if (lead == Duration::zero()) return what + "; at the same time as " + RankName(*next);
-  if (lead < Duration::zero()) return what + "; " + FormatDuration(-lead) + " after " + RankName(*next);
-  return what + "; failed first, " + FormatDuration(lead) + " before " + RankName(*next);
+  if (lead == Duration::zero()) return what + "; at the same time as " + RankName(*next, log);
+  if (lead < Duration::zero()) return what + "; " + FormatDuration(-lead) + " after " + RankName(*next, log);
+  return what + "; failed first, " + FormatDuration(lead) + " before " + RankName(*next, log);
 }
 
 std::string RuleReason(const Rule& rule) {
@@ -253,8 +324,8 @@ std::string RuleReason(const Rule& rule) {
   return text;
 }
 
-std::string OtherReason(const RankCause& cause, const RankCause& root) {
-  const std::string who = RankName(cause);
+std::string OtherReason(const RankCause& cause, const RankCause& root, const LogView& log) {
+  const std::string who = RankName(cause, log);
   const std::string says = cause.line ? "it says " + Quote(cause.line->line) : DescribeEnding(*cause.failure);
   switch (cause.standing) {
     case Standing::kOwnFault:
@@ -272,15 +343,15 @@ std::string OtherReason(const RankCause& cause, const RankCause& root) {
   return who;
 }
 
-std::vector<std::string> EvidenceReasons(const RankCause& cause) {
+std::vector<std::string> EvidenceReasons(const RankCause& cause, const LogView& log) {
   std::vector<std::string> reasons;
   const RankFailure& failure = *cause.failure;
   if (!failure.error_file_message.empty()) {
     reasons.push_back("its error file says: " + Quote(failure.error_file_message));
   }
   if (cause.line) {
-    reasons.push_back("its output says: " + Quote(cause.line->line) + " (" + cause.line->file + ", byte " +
-                      std::to_string(cause.line->offset) + ")");
+    const std::string place = log.name_of ? "" : ", byte " + std::to_string(cause.line->offset);
+    reasons.push_back("its output says: " + Quote(cause.line->line) + " (" + cause.line->file + place + ")");
   } else if (!failure.last_error_line.empty()) {
     reasons.push_back("its output ends with: " + Quote(failure.last_error_line));
   }
@@ -288,38 +359,49 @@ std::vector<std::string> EvidenceReasons(const RankCause& cause) {
   return reasons;
 }
 
-void AppendOthers(const RankCause& root, const Causes& causes, std::vector<std::string>& reasons) {
-  size_t explained = 0, left = 0;
+void AppendOthers(const RankCause& root, const Causes& causes, const LogView& log, std::vector<std::string>& reasons) {
+  size_t explained = 0, left = 0, quiet = 0;
   for (const RankCause& cause : causes) {
     if (&cause == &root) continue;
-    if (explained < kOthersExplained) {
-      reasons.push_back(OtherReason(cause, root));
+    if (IsOnlyHeard(cause) && !cause.line) {
+      ++quiet;
+    } else if (explained < kOthersExplained) {
+      reasons.push_back(OtherReason(cause, root, log));
       ++explained;
     } else {
       ++left;
     }
   }
   if (left > 0) reasons.push_back("and " + std::to_string(left) + " more failures");
+  if (quiet > 0) reasons.push_back("the log of " + Count(quiet, "other rank") + " says nothing of a failure");
 }
 
-std::vector<std::string> Reasons(const Conclusion& conclusion, const Causes& causes, const RuleTable& rules) {
+// The chain, and how much of it is about the cause itself.
+struct Chain {
+  std::vector<std::string> reasons;
+  size_t about_cause = 0;
+};
+
+Chain Reasons(const Conclusion& conclusion, const Causes& causes, const RuleTable& rules, const LogView& log) {
   const RankCause& witness = *conclusion.witness;
   std::vector<std::string> reasons;
   if (conclusion.odd) reasons.push_back(conclusion.odd->words);
   if (conclusion.alike) {
-    reasons.push_back("all " + std::to_string(causes.size()) +
-                      " ranks failed alike: " + DescribeEnding(*witness.failure) + "; no single rank is the cause");
+    const std::string ending = IsOnlyHeard(witness) ? "" : ": " + DescribeEnding(*witness.failure);
+    reasons.push_back("all " + std::to_string(causes.size()) + " ranks failed alike" + ending +
+                      "; no single rank is the cause");
   } else {
-    reasons.push_back(TimeReason(witness, causes));
+    reasons.push_back(TimeReason(witness, causes, log));
   }
-  for (std::string& reason : EvidenceReasons(witness)) reasons.push_back(std::move(reason));
+  for (std::string& reason : EvidenceReasons(witness, log)) reasons.push_back(std::move(reason));
   reasons.push_back(RuleReason(rules.rule(conclusion.rule)));
-  if (conclusion.alike) return reasons;
+  const size_t about_cause = reasons.size();
+  if (conclusion.alike) return {std::move(reasons), about_cause};
   if (!conclusion.odd && causes.size() > 1 && witness.standing >= Standing::kConsequence) {
     reasons.push_back("no failure is anybody's own fault as far as is known: the first one is taken");
   }
-  AppendOthers(witness, causes, reasons);
-  return reasons;
+  AppendOthers(witness, causes, log, reasons);
+  return {std::move(reasons), about_cause};
 }
 
 std::vector<FailureDetail> Details(const Conclusion& conclusion, const Judgement& judgement, const Causes& causes,
@@ -361,14 +443,15 @@ std::vector<FailureDetail> Details(const Conclusion& conclusion, const Judgement
 
 }  // namespace
 
-Judgement Judge(std::span<const RankFailure> failures, uint32_t ranks_of_job, const RuleTable& rules,
-                const PlaceOfRank& place_of) {
+RootCause FindRootCause(std::span<const RankFailure> failures, uint32_t ranks_of_job, const RuleTable& rules,
+                        const PlaceOfRank& place_of, const LogView& log) {
   CHECK(!failures.empty());
   Causes causes;
   causes.reserve(failures.size());
   for (const RankFailure& failure : failures) causes.push_back(CauseOf(failure, rules));
   Sort(causes);
-  const Conclusion conclusion = Conclude(causes, ranks_of_job, rules, place_of);
+  const Conclusion conclusion = Conclude(causes, ranks_of_job, rules, place_of, log);
+  const RankCause& witness = *conclusion.witness;
   const Rule& rule = rules.rule(conclusion.rule);
   const RankFailure& failure = *(conclusion.blamed ? conclusion.blamed : conclusion.witness)->failure;
 
@@ -379,17 +462,29 @@ Judgement Judge(std::span<const RankFailure> failures, uint32_t ranks_of_job, co
   if (failure.exit) judgement.error_code = ShellStatus(*failure.exit);
   judgement.fault = rule.code;
   judgement.category = Name(rule.category);
-  judgement.message = conclusion.odd ? OneLine(conclusion.odd->words, kErrorTextMaxBytes) : conclusion.witness->message;
-  judgement.source = conclusion.witness->source;
+  judgement.message = conclusion.odd ? OneLine(conclusion.odd->words, kErrorTextMaxBytes) : witness.message;
+  judgement.source = witness.source;
   judgement.retryable = rule.retryable;
   judgement.severity = rule.severity;
   judgement.node_suspect = rule.node_suspect;
   judgement.address_in_use = rule.code == kAddressInUseCode;
   judgement.never_started = !failure.exec_error.empty() && !IsWantOfResources(failure.exec_errno);
-  judgement.reasons = Reasons(conclusion, causes, rules);
+  Chain chain = Reasons(conclusion, causes, rules, log);
+  judgement.reasons = std::move(chain.reasons);
   judgement.details = Details(conclusion, judgement, causes, rules);
   judgement.failed_ranks = static_cast<uint32_t>(failures.size());
-  return judgement;
+  return {.judgement = std::move(judgement),
+          .about_cause = chain.about_cause,
+          .all_alike = conclusion.alike,
+          .rule = witness.rule,
+          .line = witness.line,
+          .teller = witness.failure,
+          .has_own_fault = witness.standing == Standing::kOwnFault};
+}
+
+Judgement Judge(std::span<const RankFailure> failures, uint32_t ranks_of_job, const RuleTable& rules,
+                const PlaceOfRank& place_of) {
+  return FindRootCause(failures, ranks_of_job, rules, place_of, {ranks_of_job, {}}).judgement;
 }
 
 }  // namespace aimaster

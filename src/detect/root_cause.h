@@ -9,6 +9,7 @@
 #include <functional>
 #include <optional>
 #include <span>
+#include <string>
 
 #include "core/failure.h"
 #include "detect/rule_table.h"
@@ -19,10 +20,6 @@ namespace aimaster {
 inline constexpr Duration kAllAlikeWithin = std::chrono::seconds(10);
 
 // Where a rank lives that has not failed.
-struct RankPlace {
-  InstanceIndex instance{};
-  NodeIndex node{};
-};
 using PlaceOfRank = std::function<std::optional<RankPlace>(Rank)>;
 
 // Pure: no clock, no I/O. The order of the failures makes no difference. `failures` must not be empty; their times are
@@ -34,5 +31,26 @@ using PlaceOfRank = std::function<std::optional<RankPlace>(Rank)>;
 // where it does not know, only a reason names it.
 Judgement Judge(std::span<const RankFailure> failures, uint32_t ranks_of_job,
                 const RuleTable& rules = RuleTable::BuiltIn(), const PlaceOfRank& place_of = {});
+
+// Where a log is all that there is, and no time is known: in one file, what comes first was first.
+struct LogView {
+  // How many ranks have to fail alike for all to have: those that are not in the log may only have been left out.
+  uint32_t ranks_alike = 0;
+  // What to call one: its number may be only ours. Empty: it is no log.
+  std::function<std::string(Rank)> name_of;
+};
+
+// A judgement with what it rests on.
+struct RootCause {
+  Judgement judgement;
+  size_t about_cause = 0;               // so many of its reasons are about the cause; the others about other ranks
+  bool all_alike = false;               // that is why there is no root rank
+  RuleIndex rule = 0;                   // of the failure that tells; judgement.fault may say more than it alone does
+  const LineMatch* line = nullptr;      // by which that rule was found, in the failures; null: by how a process ended
+  const RankFailure* teller = nullptr;  // never null
+  bool has_own_fault = false;           // of the failure that tells: nobody need have made it fail
+};
+RootCause FindRootCause(std::span<const RankFailure> failures, uint32_t ranks_of_job, const RuleTable& rules,
+                        const PlaceOfRank& place_of, const LogView& log);
 
 }  // namespace aimaster

@@ -20,6 +20,27 @@ enum class Category { kHardware, kNetwork, kStorage, kSystem, kFramework, kUser,
 std::string_view Name(Category category);  // "hardware"
 std::optional<Category> ParseCategory(std::string_view name);
 
+// Whose fault it is, as finely as advice differs: what `aimaster judge` answers. kUnknown: it may be the program's or
+// the machine's, and nobody can tell from this alone.
+enum class FaultClass {
+  kUserCode,      // a bug
+  kUserConfig,    // settings, versions, paths, rights
+  kUserResource,  // it wants more memory, disk or time than there is
+  kUserAction,    // somebody stopped it
+  kGpuHardware,
+  kGpuOrDriver,
+  kNodeSystem,  // the machine beside its accelerators, and what runs on it
+  kNetwork,
+  kStorage,
+  kExternalService,    // hubs, registries, trackers
+  kSchedulerExternal,  // pre-emption, eviction, a kill from outside
+  kSoftwareRace,       // a crash or failure that most often does not come back
+  kUnknown,
+};
+std::string_view Name(FaultClass fault_class);  // "user_code"
+std::optional<FaultClass> ParseFaultClass(std::string_view name);
+FaultClass UsualClass(Category category);
+
 // What such a failure says about who began.
 enum class RuleRole {
   kRoot,          // this rank's own fault
@@ -48,6 +69,7 @@ std::optional<Ending> ParseEnding(std::string_view name);
 struct Rule {
   std::string code;  // "CudaOutOfMemory"
   Category category = Category::kUser;
+  FaultClass fault_class = FaultClass::kUserCode;
   RuleRole role = RuleRole::kRoot;
   Retryable retryable = Retryable::kNo;
   Severity severity = Severity::kRestartProcesses;

@@ -57,6 +57,7 @@ std::string RuleLiteral(const Rule& rule) {
   const auto number = [](int value) { return std::to_string(value); };
   std::ostringstream out;
   out << "      {.code = " << Literal(rule.code) << ",\n       .category = " << Cast("Category", rule.category)
+      << ",\n       .fault_class = " << Cast("FaultClass", rule.fault_class)
       << ",\n       .role = " << Cast("RuleRole", rule.role)
       << ",\n       .retryable = " << Cast("Retryable", rule.retryable)
       << ",\n       .severity = " << Cast("Severity", rule.severity)

@@ -162,8 +162,9 @@ Rule ParseRule(const YAML::Node& node, size_t number) {
   if (node.IsMap() && node["code"].IsDefined() && node["code"].IsScalar()) {
     place.rule = "rule '" + Short(node["code"].Scalar()) + "'";
   }
-  CheckFields(node, place,
-              {"code", "category", "role", "retryable", "severity", "node_suspect", "message", "advice", "match"});
+  CheckFields(
+      node, place,
+      {"code", "category", "class", "role", "retryable", "severity", "node_suspect", "message", "advice", "match"});
   const auto at = [&](const char* field) { return Place{place.rule, field}; };
 
   Rule rule;
@@ -173,6 +174,12 @@ Rule ParseRule(const YAML::Node& node, size_t number) {
   }
   rule.category = Choice(node["category"], at("category"), ParseCategory,
                          "hardware, network, storage, system, framework, user, preemption");
+  rule.fault_class = UsualClass(rule.category);
+  if (const YAML::Node given = node["class"]; given.IsDefined()) {
+    rule.fault_class = Choice(given, at("class"), ParseFaultClass,
+                              "user_code, user_config, user_resource, user_action, gpu_hw, gpu_or_driver, node_system, "
+                              "network, storage, external_service, scheduler_external, software_race, unknown");
+  }
   rule.role = Choice(node["role"], at("role"), ParseRuleRole, "root, cascade, either, confirmation");
   rule.retryable = Choice(node["retryable"], at("retryable"), ParseRetryable, "yes, no, once");
   rule.severity = static_cast<Severity>(Number(node["severity"], at("severity"), 1, 3));

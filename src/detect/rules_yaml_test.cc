@@ -39,6 +39,7 @@ TEST(RulesYamlTest, ReadsARule) {
   ASSERT_EQ(set->rules.size(), 1u);
   const Rule expected{.code = "DiskFull",
                       .category = Category::kStorage,
+                      .fault_class = FaultClass::kStorage,
                       .role = RuleRole::kRoot,
                       .retryable = Retryable::kNo,
                       .severity = Severity::kRestartProcesses,
@@ -50,14 +51,22 @@ TEST(RulesYamlTest, ReadsARule) {
   EXPECT_EQ(set->never_root, std::vector<std::string>{"^bye$"});
 }
 
+TEST(RulesYamlTest, AClassIsWrittenWhereItIsNotTheUsualOneOfTheCategory) {
+  const Result<RuleSet> set = ParseRulesYaml(RuleText("class", "user_resource"));
+  ASSERT_TRUE(set.has_value()) << set.error().message;
+  EXPECT_EQ(set->rules[0].fault_class, FaultClass::kUserResource);
+  EXPECT_NE(ErrorOf(RuleText("class", "cosmic")).find("'cosmic' is not one of user_code, user_config"),
+            std::string::npos);
+}
+
 TEST(RulesYamlTest, NamesTheRuleTheFieldAndWhatIsAllowed) {
   EXPECT_EQ(ErrorOf(RuleText("role", "rooot")),
             "rules: line 4: rule 'DiskFull': field 'role': 'rooot' is not one of root, cascade, either, confirmation");
   EXPECT_EQ(ErrorOf(RuleText("severity", "4")),
             "rules: line 6: rule 'DiskFull': field 'severity': '4' is no whole number 1 … 3");
   EXPECT_EQ(ErrorOf(RuleText("retriable", "yes")),
-            "rules: line 9: rule 'DiskFull': unknown field 'retriable'; known are code, category, role, retryable, "
-            "severity, node_suspect, message, advice, match");
+            "rules: line 9: rule 'DiskFull': unknown field 'retriable'; known are code, category, class, role, "
+            "retryable, severity, node_suspect, message, advice, match");
   EXPECT_EQ(
       ErrorOf(RuleText("code", "disk full")),
       "rules: line 2: rule 'disk full': field 'code': must be letters and digits, the first a capital, at most 64");

@@ -27,6 +27,12 @@ bool LooksLikeException(std::string_view line) {
 constexpr std::string_view kHeader = "Traceback (most recent call last):";
 constexpr size_t kLogPrefixMax = 160;
 
+// The library rich draws a box around a traceback, with "Traceback (most recent call last)" in its upper edge.
+bool IsBox(std::string_view line) { return line.starts_with("│") || line.starts_with("╭") || line.starts_with("╰"); }
+bool IsBoxHeader(std::string_view line) {
+  return line.starts_with("╭") && line.find("Traceback (most recent call last)") != std::string_view::npos;
+}
+
 bool IsDigit(char c) { return c >= '0' && c <= '9'; }
 
 // The same but for digits: times and process ids go on.
@@ -59,6 +65,11 @@ LineKind Traceback::OnHeader(std::string_view line, size_t header) {
 
 LineKind Traceback::Classify(std::string_view line) {
   if (const size_t header = line.find(kHeader); header != std::string_view::npos) return OnHeader(line, header);
+  if (IsBoxHeader(line)) return OnHeader(line, 0);
+  if (open_ && IsBox(line)) {
+    in_frame_ = true;
+    return LineKind::kFrame;
+  }
   ignore_next_ = line.starts_with("Exception ignored ") || line.starts_with("--- Logging error ---");
   const bool indented = line.starts_with(' ') || line.starts_with('\t');
   if (indented) {

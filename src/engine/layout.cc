@@ -56,6 +56,13 @@ std::vector<InstanceIndex> InstancesOfSlot(const JobSpec& spec, uint32_t slot) {
   return instances;
 }
 
+std::optional<RankPlace> PlaceOf(const JobState& job, Rank rank) {
+  if (Value(rank) >= job.instance_of_rank.size()) return std::nullopt;
+  const InstanceIndex instance = job.instance_of_rank[Value(rank)];
+  const NodeIndex node = job.instances[Value(instance)].node;
+  return job.nodes.contains(node) ? std::optional(RankPlace{instance, node}) : std::nullopt;
+}
+
 std::vector<NodePlace> PlacesOnNodes(const JobState& job) {
   struct NodeInUse {
     uint32_t node_rank = 0;

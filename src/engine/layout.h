@@ -6,6 +6,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 #include "engine/job_state.h"
@@ -21,6 +22,9 @@ uint32_t SlotCount(const JobSpec& spec);
 uint32_t SlotOf(const JobSpec& spec, InstanceIndex instance);
 // In order; they are neighbours.
 std::vector<InstanceIndex> InstancesOfSlot(const JobSpec& spec, uint32_t slot);
+
+// Where a rank sits now; none where the job has no such rank, or has not placed it.
+std::optional<RankPlace> PlaceOf(const JobState& job, Rank rank);
 
 // A rank's place among the ranks of its node, counted over instances as torchrun does.
 struct NodePlace {

@@ -21,23 +21,14 @@ json OrNull(const std::optional<T>& value) {
   return value ? json(*value) : json(nullptr);
 }
 
-std::string NodeName(const JobSnapshot& snapshot, NodeIndex node) {
-  const auto found = snapshot.nodes.find(node);
-  return found == snapshot.nodes.end() ? "" : found->second.name;
-}
-
-std::string InstanceNameOf(const JobSnapshot& snapshot, InstanceIndex instance) {
-  return Value(instance) < snapshot.instances.size() ? snapshot.instances[Value(instance)].name : "";
-}
-
 // The exit status where a process's exit is the cause; where none is, the fault's name.
 json ErrorCode(const std::optional<int>& code, const std::string& fault) { return code ? json(*code) : json(fault); }
 
 json Details(const JobSnapshot& snapshot, const RestartRecord& record) {
   json details = json::array();
-  for (const FailureDetail& detail : record.judgement.details) {
+  for (const FailureDetail& detail : InstanceDetails(record)) {
     const bool exited = detail.error_code != 0;
-    details.push_back({{"node", NodeName(snapshot, detail.node)},
+    details.push_back({{"node", NodeNameOf(snapshot, detail.node)},
                        {"instance", InstanceNameOf(snapshot, detail.instance)},
                        {"rank", Value(detail.rank)},
                        {"code", ErrorCode(exited ? std::optional(detail.error_code) : std::nullopt, detail.fault)},
@@ -45,7 +36,7 @@ json Details(const JobSnapshot& snapshot, const RestartRecord& record) {
                        {"message", detail.message},
                        {"source", Name(detail.source)},
                        {"root", detail.is_root},
-                       {"isolated", record.isolated_node && detail.node == record.judgement.root_node}});
+                       {"isolated", WasIsolated(record, detail)}});
   }
   return details;
 }
@@ -54,13 +45,12 @@ json Details(const JobSnapshot& snapshot, const RestartRecord& record) {
 json LogDirectory(const JobDirectory& directory, const JobSpec& spec, const std::string& node,
                   const InstanceState& instance) {
   if (instance.starts == 0) return nullptr;
-  if (spec.log_directory.empty()) return directory.attempt(node, instance.name, instance.attempt).string();
-  return (std::filesystem::path(spec.log_directory) / instance.name / std::to_string(Value(instance.attempt))).string();
+  return AttemptDirectory(directory, spec, node, instance.name, instance.attempt).string();
 }
 
 json Instance(const JobDirectory& directory, const JobSpec& spec, const JobSnapshot& snapshot,
               const InstanceState& instance) {
-  const std::string node = NodeName(snapshot, instance.node);
+  const std::string node = NodeNameOf(snapshot, instance.node);
   return {{"name", instance.name},
           {"role", Name(instance.role)},
           {"index", instance.index_in_role},
@@ -91,6 +81,18 @@ json MasterInstance(const JobDirectory& directory, const JobId& id, const JobSna
 }
 
 }  // namespace
+
+std::filesystem::path AttemptDirectory(const JobDirectory& directory, const JobSpec& spec, const std::string& node,
+                                       const std::string& instance, Attempt attempt) {
+  if (spec.log_directory.empty()) return directory.attempt(node, instance, attempt);
+  return std::filesystem::path(spec.log_directory) / instance / std::to_string(Value(attempt));
+}
+
+std::filesystem::path FileOf(const JobDirectory& directory, const JobSpec& spec, const JobSnapshot& snapshot,
+                             const TellingLine& line) {
+  const std::string node = NodeNameOf(snapshot, line.node), instance = InstanceNameOf(snapshot, line.instance);
+  return AttemptDirectory(directory, spec, node, instance, line.attempt) / line.match.file;
+}
 
 std::string MasterInstanceName(const JobId& job) { return InstanceName(job, Role::kAimaster, 0); }
 
@@ -171,6 +173,28 @@ json RecordsJson(const JobSnapshot& snapshot) {
                        {"details", Details(snapshot, record)}});
   }
   return records;
+}
+
+json AggregateJson(const std::vector<AggregatedFault>& faults) {
+  json list = json::array();
+  for (const AggregatedFault& fault : faults) {
+    json sources = json::array();
+    for (const ErrorSource source : fault.sources) sources.push_back(Name(source));
+    list.push_back({{"fault", fault.fault},
+                    {"node", fault.node_name},
+                    {"instance", fault.instance_name},
+                    {"count", fault.count},
+                    {"roots", fault.roots},
+                    {"consequences", fault.count - fault.roots},
+                    {"isolations", fault.isolations},
+                    {"ranks", fault.ranks},
+                    {"codes", fault.codes},
+                    {"sources", std::move(sources)},
+                    {"message", fault.message},
+                    {"first_time", Time(fault.first_time)},
+                    {"last_time", Time(fault.last_time)}});
+  }
+  return list;
 }
 
 json RoundsJson(const JobSnapshot& snapshot) {

@@ -10,6 +10,7 @@
 #include "core/error.h"
 #include "engine/job_state.h"
 #include "journal/codec.h"
+#include "journal/explanation.h"
 #include "journal/job_directory.h"
 #include "journal/journal.h"
 #include "journal/journal_file.h"
@@ -42,6 +43,8 @@ class JobReader {
   Result<JobSummary> ReadSummary();
   Result<JobSnapshot> ReadSnapshot();
   Result<std::vector<Decision>> ReadDecisions();
+  // The same with what they rest on; see explanation.h.
+  Result<std::vector<Explanation>> ReadExplanations() { return aimaster::ReadExplanations(database_); }
   Result<std::vector<NumberedEvent>> ReadEventsAfter(int64_t number);
   // The job's history once more; see replay.h.
   Result<aimaster::Replay> Replay(const ReplayOptions& options) { return ReplayJob(database_, options); }

@@ -63,12 +63,11 @@ class Replayer {
     if (judged.apart ? !options_.judge_apart : !options_.judge) return;
     if (job.phase != Phase::kJudging || judged.judgement_number != job.judgement_number) return;
     if (job.failures.empty() || job.failures_dropped > 0) return;
-    const auto ranks = static_cast<uint32_t>(job.instance_of_rank.size());
     const auto compare = [&](const Judgement& then, const Judgement& now) {
       if (now != then) replay_.judgements.push_back({recorded.number, recorded.input.at, job.round, then, now});
     };
-    if (!judged.apart) return compare(judged.judgement, options_.judge(job.failures, ranks));
-    const std::vector<Judgement> all_now = options_.judge_apart(job.failures, ranks);
+    if (!judged.apart) return compare(judged.judgement, options_.judge(job));
+    const std::vector<Judgement> all_now = options_.judge_apart(job);
     const auto compare_one = [&](const Judgement& then) {
       const auto now = std::ranges::find(all_now, then.root_instance, &Judgement::root_instance);
       if (now != all_now.end()) compare(then, *now);

@@ -9,7 +9,6 @@
 #include <functional>
 #include <optional>
 #include <set>
-#include <span>
 #include <string>
 #include <vector>
 
@@ -62,10 +61,10 @@ struct Replay {
 struct ReplayOptions {
   // Instead of the job's own; none: check.
   std::optional<FaultToleranceParameters> parameters;
-  // The detector of today. None: judgements are not compared.
-  std::function<Judgement(std::span<const RankFailure> failures, uint32_t ranks_of_job)> judge;
+  // The detector of today, about the failures of a job. None: judgements are not compared.
+  std::function<Judgement(const JobState& job)> judge;
   // And where each failed instance is judged by itself.
-  std::function<std::vector<Judgement>(std::span<const RankFailure> failures, uint32_t ranks_of_job)> judge_apart;
+  std::function<std::vector<Judgement>(const JobState& job)> judge_apart;
 };
 
 // Reads, writes nothing, and needs memory for decisions alone. The job may be running: it is taken as it stands now.

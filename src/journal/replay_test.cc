@@ -87,9 +87,9 @@ TEST_F(ReplayTest, AnotherRecordedDecisionIsFoundAndNoParameterIsBlamedForIt) {
 
 TEST_F(ReplayTest, OtherRulesAreReportedBesideTheSameDecisions) {
   Write(RestartedJob().inputs);
-  const Replay replay = Again({.judge = [](std::span<const RankFailure> failures, uint32_t ranks) {
-    EXPECT_EQ(failures.size(), 1u);
-    EXPECT_EQ(ranks, 4u);
+  const Replay replay = Again({.judge = [](const JobState& job) {
+    EXPECT_EQ(job.failures.size(), 1u);
+    EXPECT_EQ(job.instance_of_rank.size(), 4u);
     return Judgement{.fault = "NewName"};
   }});
   EXPECT_EQ(replay.ending, ReplayEnding::kSame);

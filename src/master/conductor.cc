@@ -162,7 +162,8 @@ void Conductor::Do(Moment now, const Action& action) {
                             judged.judgement = std::move(judged.others.front());
                             judged.others.erase(judged.others.begin());
                           } else {
-                            judged.judgement = Judge(job.failures, ranks);
+                            judged.judgement = Judge(job.failures, ranks, RuleTable::BuiltIn(),
+                                                     [&job](Rank rank) { return PlaceOf(job, rank); });
                           }
                           Feed(now, std::move(judged));
                         },

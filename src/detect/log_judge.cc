@@ -1,0 +1,225 @@
+#include "detect/log_judge.h"
+
+#include <algorithm>
+#include <charconv>
+#include <map>
+#include <utility>
+
+#include "core/check.h"
+#include "core/names.h"
+#include "detect/error_words.h"
+#include "detect/rank_cause.h"
+#include "detect/root_cause.h"
+
+namespace aimaster {
+namespace {
+
+constexpr Names<RetryLabel, 3> kLabels{{{RetryLabel::kRetryable, "retryable"},
+                                        {RetryLabel::kNotRetryable, "not_retryable"},
+                                        {RetryLabel::kAmbiguous, "ambiguous"}}};
+
+constexpr std::string_view kJobName = "the whole job";
+
+// The ranks of a log as failures. Whoever has no number gets one behind those of the job.
+class Failures {
+ public:
+  Failures(const std::vector<LogRank>& ranks) {
+    for (const LogRank& rank : ranks) {
+      if (rank.number) ranks_of_job_ = std::max(ranks_of_job_, *rank.number + 1);
+    }
+    next_ = ranks_of_job_;
+    for (const LogRank& rank : ranks) {
+      Add(rank.number, rank.name);
+      list_.back().matches = rank.matches;
+      // By its own measure: how much it went on after a line tells how old the line is.
+      for (LineMatch& match : list_.back().matches) match.offset /= rank.voices;
+      list_.back().last_error_line = rank.last_error_line;
+      is_nobody_[list_.back().rank] = rank.is_nobody;
+      if (!rank.is_nobody) ++speakers_;
+    }
+    if (ranks_of_job_ == 0) ranks_of_job_ = static_cast<uint32_t>(list_.size());
+  }
+
+  RankFailure& Add(std::optional<uint32_t> number, std::string name) {
+    const Rank rank{number ? *number : next_++};
+    names_[rank] = std::move(name);
+    if (number) numbers_[rank] = *number;
+    list_.push_back({.rank = rank, .instance = InstanceIndex{Value(rank)}, .node = {}});
+    return list_.back();
+  }
+
+  RootCause Find(const RuleTable& rules) const { return FindIn(list_, rules); }
+
+  // Among those that have a name alone; none when nobody has.
+  std::optional<RootCause> FindAmongSpeakers(const RuleTable& rules) {
+    speaking_.clear();
+    for (const RankFailure& failure : list_) {
+      if (!IsNobody(failure.rank)) speaking_.push_back(failure);
+    }
+    return speaking_.empty() ? std::nullopt : std::optional(FindIn(speaking_, rules));
+  }
+
+  bool IsNobody(Rank rank) const {
+    const auto found = is_nobody_.find(rank);
+    return found != is_nobody_.end() && found->second;
+  }
+  // Where one alone has a name, lines without one are most likely his.
+  std::optional<Rank> OnlySpeaker() const {
+    std::optional<Rank> only;
+    for (const RankFailure& failure : list_) {
+      if (IsNobody(failure.rank)) continue;
+      if (only) return std::nullopt;
+      only = failure.rank;
+    }
+    return only;
+  }
+  std::optional<uint32_t> NumberOf(Rank rank) const {
+    if (const auto known = numbers_.find(rank); known != numbers_.end()) return known->second;
+    // One that is not in the log, and that others name.
+    return names_.contains(rank) ? std::nullopt : std::optional(Value(rank));
+  }
+  std::string NameOf(Rank rank) const {
+    const auto known = names_.find(rank);
+    return known == names_.end() ? "rank " + std::to_string(Value(rank)) : known->second;
+  }
+  std::vector<RankFailure>& list() { return list_; }
+
+ private:
+  RootCause FindIn(const std::vector<RankFailure>& failures, const RuleTable& rules) const {
+    const auto anywhere = [](Rank rank) { return std::optional(RankPlace{InstanceIndex{Value(rank)}, {}}); };
+    return FindRootCause(failures, ranks_of_job_, rules, anywhere,
+                         {.ranks_alike = speakers_, .name_of = [this](Rank rank) { return NameOf(rank); }});
+  }
+
+  std::vector<RankFailure> list_, speaking_;
+  std::map<Rank, std::string> names_;
+  std::map<Rank, uint32_t> numbers_;
+  std::map<Rank, bool> is_nobody_;
+  uint32_t ranks_of_job_ = 0;
+  uint32_t next_ = 0;
+  uint32_t speakers_ = 0;
+};
+
+// What the exit status of a whole job says by itself, without a rank's.
+bool SaysSomething(const RankExit& exit, const RuleTable& rules) {
+  const Rule& rule = rules.rule(rules.ForEnding(RankFailure{.exit = exit}));
+  return !IsSuccess(exit) && rule.code != kUnknownErrorCode &&
+         std::find(rule.endings.begin(), rule.endings.end(), Ending::kAnyExitCode) == rule.endings.end();
+}
+
+RetryLabel LabelOf(const Rule& rule, bool ending_is_known) {
+  const bool unknown = rule.fault_class == FaultClass::kUnknown;
+  if (rule.retryable != Retryable::kNo) return unknown ? RetryLabel::kAmbiguous : RetryLabel::kRetryable;
+  // A failure of which nothing is known is not tried again; a log of which nothing is known need not be of a failure.
+  return unknown && !ending_is_known ? RetryLabel::kAmbiguous : RetryLabel::kNotRetryable;
+}
+
+// The line with its true place.
+LineMatch OriginalOf(const std::vector<LogRank>& ranks, const RankFailure& teller, const LineMatch& line,
+                     const std::vector<RankFailure>& failures) {
+  const auto rank = static_cast<size_t>(&teller - failures.data());
+  const auto match = static_cast<size_t>(&line - teller.matches.data());
+  return ranks[rank].matches[match];
+}
+
+// Lines of one kind that are nobody's and name the ranks that they are about.
+struct NamedRanks {
+  std::optional<uint32_t> only;
+  bool several = false;
+};
+NamedRanks RanksNamedBy(const RankFailure& teller, std::string_view rule) {
+  NamedRanks named;
+  for (const LineMatch& match : teller.matches) {
+    if (match.rule != rule) continue;
+    const std::optional<uint32_t> rank = RankNamedIn(match.line);
+    if (!rank) continue;
+    if (named.only && *named.only != *rank) named.several = true;
+    if (!named.only) named.only = rank;
+  }
+  return named;
+}
+
+}  // namespace
+
+std::string_view Name(RetryLabel label) { return NameIn(kLabels, label); }
+
+std::optional<RankExit> ParseExitCode(std::string_view text) {
+  int value = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (error != std::errc() || end != text.data() + text.size() || value < -64 || value > 255) return std::nullopt;
+  RankExit exit;
+  if (value < 0) {
+    exit.signal = -value;
+  } else {
+    exit.code = value;
+  }
+  return exit;
+}
+
+LogJudgement JudgeLogs(const std::vector<LogRank>& ranks, const std::optional<RankExit>& exit, const RuleTable& rules) {
+  CHECK(!ranks.empty());
+  Failures failures(ranks);
+  std::string job_exit;  // what became of the exit status of the whole
+  if (exit && ranks.size() == 1) failures.list().front().exit = *exit;
+  if (exit && ranks.size() > 1) {
+    const bool somebody_tells = failures.Find(rules).has_own_fault;
+    if (!somebody_tells && SaysSomething(*exit, rules)) {
+      failures.Add(std::nullopt, std::string(kJobName)).exit = *exit;
+    } else {
+      job_exit = DescribeEnding(RankFailure{.exit = *exit}) + " is how the job ended, not any one rank";
+    }
+  }
+  const RootCause found = failures.Find(rules);
+  const Judgement& judgement = found.judgement;
+  const Rule& rule = rules.rule(*rules.Find(judgement.fault));
+
+  LogJudgement result;
+  result.label = LabelOf(rule, found.teller->exit.has_value());
+  result.fault_class = rule.fault_class;
+  if (rule.code == kUnknownErrorCode && SoundsLikeAnError(found.teller->last_error_line)) {
+    result.label = RetryLabel::kNotRetryable;
+    result.fault_class = FaultClass::kUserCode;
+  }
+  result.code = rule.code;
+  result.message = judgement.message;
+  result.node_suspect = judgement.node_suspect;
+  result.all_ranks = found.all_alike;
+  result.rule = rules.rule(found.rule).code;
+  result.meaning = rule.message;
+  result.advice = rule.advice;
+  result.reasons = judgement.reasons;
+  result.about_cause = found.about_cause;
+  if (!job_exit.empty()) result.reasons.push_back(job_exit);
+  if (found.line) result.line = OriginalOf(ranks, *found.teller, *found.line, failures.list());
+
+  if (judgement.root_rank) {
+    const Rank root = *judgement.root_rank;
+    result.root_rank = failures.NumberOf(root);
+    const bool is_told_apart = ranks.size() > 1 && !failures.IsNobody(root);
+    if (result.root_rank || is_told_apart) result.root_name = failures.NameOf(root);
+    if (!result.root_rank) {
+      const NamedRanks named = RanksNamedBy(*found.teller, result.rule);
+      result.all_ranks = named.several;
+      if (!named.several) result.root_rank = named.only;
+      if (result.root_rank) result.root_name = "rank " + std::to_string(*result.root_rank);
+    }
+    if (!result.root_rank && !result.all_ranks && failures.IsNobody(root)) {
+      if (const auto speaker = failures.OnlySpeaker()) {
+        result.root_rank = failures.NumberOf(*speaker);
+        result.root_name = failures.NameOf(*speaker);
+      }
+    }
+    // The kernel, say, tells of a broken device, and one rank's program that its device is broken.
+    if (!result.root_rank && !result.all_ranks && failures.IsNobody(root)) {
+      if (const auto speaking = failures.FindAmongSpeakers(rules); speaking && speaking->has_own_fault) {
+        if (const auto rank = speaking->judgement.root_rank) {
+          result.root_rank = failures.NumberOf(*rank);
+          result.root_name = failures.NameOf(*rank);
+        }
+      }
+    }
+  }
+  return result;
+}
+
+}  // namespace aimaster
