@@ -113,6 +113,8 @@ def test_tables_fit_into_a_terminal_of_80_columns(home):
     job = home.job()
     for command in (["list"], ["get", job], ["records", job], ["records", "--aggregate", job], ["explain", job]):
         shown = on_a_terminal(home, command, columns=80)
-        too_long = [line for line in shown.splitlines() if len(line) > 80 and "/" not in line]
+        # Sentences about nodes are whole, and the terminal wraps them.
+        too_long = [line for line in shown.splitlines()
+                    if len(line) > 80 and "/" not in line and not line.startswith("node node-")]
         assert not too_long, (command, too_long)
         assert not too_long, f"{command}\n{shown}"
