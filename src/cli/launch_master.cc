@@ -19,6 +19,7 @@
 #include <system_error>
 #include <vector>
 
+#include "cli/rule_file.h"
 #include "cli/text.h"
 #include "nodes/detached_process.h"
 
@@ -144,6 +145,7 @@ Result<LookedAfter> EnsureSupervisor(const fs::path& job_directory, const StartP
   StartLock lock(job_directory);
   if (const Status taken = lock.Take(patience); !taken) return std::unexpected(taken.error());
   if (const std::optional<ProcessIdentity> live = LiveSupervisor(job_directory)) return LookedAfter{*live, false};
+  if (const Status renewed = RenewRulesOf(job_directory); !renewed) return std::unexpected(renewed.error());
   const Result<ProcessIdentity> started = LaunchMaster(job_directory);
   if (!started) return std::unexpected(started.error());
   AwaitSupervisorFile(job_directory, *started);

@@ -15,6 +15,7 @@
 #include "engine/engine.h"
 #include "engine/layout.h"
 #include "journal/compare.h"
+#include "journal/job_rules.h"
 #include "journal/replay.h"
 
 namespace aimaster::cli {
@@ -215,13 +216,17 @@ int Run(const Arguments& arguments) {
   if (!job) return Complain(job.error());
   const Result<ParsedParameters> parsed = ParseParameters(arguments.parameters, job->spec.fault_tolerance);
   if (!parsed) return Complain(parsed.error());
+  const Result<RulesInForce> rules = ReadRulesOf(job->directory);
+  if (!rules) return Complain(rules.error());
   const bool what_if = !parsed->given.empty();
   ReplayOptions options;
-  options.judge = [](const JobState& state) {
-    return Judge(state.failures, WorldSize(state.spec), RuleTable::BuiltIn(),
+  options.judge = [&](const JobState& state) {
+    return Judge(state.failures, WorldSize(state.spec), rules->table(),
                  [&state](Rank rank) { return PlaceOf(state, rank); });
   };
-  options.judge_apart = [](const JobState& state) { return JudgeApart(state.failures, WorldSize(state.spec)); };
+  options.judge_apart = [&](const JobState& state) {
+    return JudgeApart(state.failures, WorldSize(state.spec), rules->table());
+  };
   if (what_if) options.parameters = parsed->fault_tolerance;
   const Result<Replay> replay = job->reader.Replay(options);
   if (!replay) return Complain(replay.error());
@@ -259,7 +264,8 @@ const Command kReplayCommand = {
         "then; the first line says when, and what. The exit code is 0, unless this version of aimaster decides "
         "differently with the job's own parameters already.\n\n"
         "Failures were judged by the rules of their time, and those judgements are replayed. Where today's rules judge "
-        "one differently, a line says so.\n\n"
+        "one differently, a line says so; the job's own rules, where it was started with --rules, are still those that it "
+        "was started with.\n\n"
         "--json prints one object. result is same, words-differ (the job goes the same way for other reasons), parts, "
         "or state-differs; summary is the first line; decisions holds one element per input at which anything was "
         "decided, with the lists recorded and replayed, and in differs the first thing in which they differ; "

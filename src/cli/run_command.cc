@@ -23,6 +23,7 @@
 #include "cli/launch_master.h"
 #include "cli/listen_check.h"
 #include "cli/report.h"
+#include "cli/rule_file.h"
 #include "cli/text.h"
 #include "journal/job_directory.h"
 #include "journal/job_reader.h"
@@ -61,6 +62,9 @@ constexpr std::array kOptions = {
            .help = "the master's certificate (PEM), in place of one that the job makes itself; also turns TLS on on "
                    "loopback"},
     Option{.name = "--tls-key", .value = "FILE", .help = "the private key (PEM) that belongs to --tls-cert"},
+    Option{.name = "--rules",
+           .value = "FILE",
+           .help = "rules of your own (YAML, docs/rules.md), which override and add to those by which failures are judged"},
     kTeeOption,
     Option{.name = "--detach", .short_name = "-d", .help = "print the job's id and return at once"},
 };
@@ -129,12 +133,12 @@ void TellAddress(const JobDirectory& directory, const JobSpec& spec) {
   if (master) Complain({ErrorKind::kEnvironment, "the job's master listens on " + ListeningText(*master, spec)});
 }
 
-int StartAndFollow(const JobSpec& spec, const Arguments& arguments) {
+int StartAndFollow(const JobSpec& spec, const RulesFiles* rules, const Arguments& arguments) {
   // From here on nothing that a person does may leave half a job.
   Interrupts interrupts;
   const Result<Home> home = Home::Find();
   if (!home) return Complain(home.error());
-  const Result<JobDirectory> directory = JobDirectory::Create(*home, spec);
+  const Result<JobDirectory> directory = JobDirectory::Create(*home, spec, rules);
   if (!directory) return Complain(directory.error());
   const Result<ProcessIdentity> supervisor = LaunchMaster(directory->path());
   if (!supervisor) {
@@ -165,7 +169,11 @@ int Run(const Arguments& arguments) {
     Complain({ErrorKind::kUsage, failure->message});
     return failure->exit_code;
   }
-  return StartAndFollow(*spec, arguments);
+  if (!arguments.Has("--rules")) return StartAndFollow(*spec, nullptr, arguments);
+  const Result<LoadedRules> rules = LoadRuleFile(arguments.Text("--rules"));
+  if (!rules) return Complain(rules.error());
+  if (!rules->note.empty()) Complain({ErrorKind::kEnvironment, rules->note});
+  return StartAndFollow(*spec, &rules->files, arguments);
 }
 
 }  // namespace

@@ -10,7 +10,11 @@ namespace aimaster {
 
 RuleSet BuiltInRuleSet();
 
-// All patterns of BuiltInRuleSet() in the order of ListPatterns, as a serialised Vectorscan database for any x86-64.
-std::span<const char> BuiltInPatternDatabase();
+// All patterns of BuiltInRuleSet() in the order of ListPatterns, see CompiledPatterns. No line has to be tried of which
+// the words say nothing: rules_compiler insists on it.
+struct BuiltInDatabases {
+  std::span<const char> lines, words;
+};
+BuiltInDatabases BuiltInPatterns();
 
 }  // namespace aimaster

@@ -1,6 +1,8 @@
 #include "detect/line_scanner.h"
 
 #include <algorithm>
+#include <array>
+#include <span>
 #include <tuple>
 #include <utility>
 
@@ -11,39 +13,154 @@ namespace {
 
 constexpr size_t kRulesKept = kMatchesPerRankMax / 2;  // two lines each
 constexpr size_t kVoicesMax = 256;                     // more labels than that are no labels
+constexpr size_t kPageBytes = 64 << 10;                // read at one glance; it should stay in the processor's cache
 constexpr uint64_t kExceptionReachBytes = 16 << 10;    // an exception is old news when more was printed after it
+
+bool IsBlank(std::string_view text) { return text.find_first_not_of(" \t") == std::string_view::npos; }
 
 }  // namespace
 
-LineScanner::LineScanner(PatternMatcher& matcher, std::string file) : matcher_(matcher), file_(std::move(file)) {}
+LineScanner::LineScanner(PatternMatcher& matcher, std::string file, Reading reading)
+    : matcher_(matcher), file_(std::move(file)), reading_(reading) {}
+
+void LineScanner::Voice::GiveUp() {
+  traceback.GiveUp();
+  exception_goes_on = false;
+}
+
+// ---- which lines ----
 
 void LineScanner::Feed(std::string_view bytes, uint64_t offset) {
-  splitter_.Feed(bytes, offset, [this](std::string_view line, uint64_t at) { OnLine(line, at); });
+  const auto on_line = [this](std::string_view line, uint64_t at) { OnLine(line, at); };
+  if (!splitter_.Continues(offset)) Finish();
+  if (offset < splitter_.next_offset()) OnTruncated();
+  // The rest of the line that the last bytes ended in; then whole lines; then the beginning of one.
+  const size_t first = splitter_.is_in_line() ? std::min(EndOfLine(bytes, 0) + 1, bytes.size()) : 0;
+  splitter_.Feed(bytes.substr(0, first), offset, on_line);
+  bytes.remove_prefix(first);
+  offset += first;
+  const size_t whole = StartOfLine(bytes, bytes.size());
+  if (whole > 0) {
+    ReadLines(bytes.substr(0, whole), offset);
+    splitter_.PassOver(offset + whole);
+  }
+  splitter_.Feed(bytes.substr(whole), offset + whole, on_line);
 }
 
 void LineScanner::Finish() {
   splitter_.Finish([this](std::string_view line, uint64_t at) { OnLine(line, at); });
 }
 
+// What was said shortly before still counts, as if it were the first that the file says.
+void LineScanner::OnTruncated() {
+  const uint64_t end = splitter_.next_offset();
+  Forget(end - std::min(end, kOldNewsBytes));
+  for (auto& [rule, hits] : hits_) {
+    hits.first.offset = 0;
+    if (hits.last) hits.last->offset = 0;
+  }
+  if (!HasRecentException()) exception_.clear();
+  exception_offset_ = last_offset_ = 0;
+  unlabelled_.GiveUp();
+  for (auto& [label, voice] : voices_) voice.GiveUp();
+  attentive_voices_ = 0;
+  attentive_until_ = 0;
+}
+
+void LineScanner::ReadLines(std::string_view text, uint64_t offset) {
+  SuspectLines suspect_lines(matcher_);
+  size_t at = 0;  // all before was looked at, or passed over
+  const auto look = [&](const LineRange& line) {
+    if (line.begin > at) PassOver(text.substr(at, line.begin - at), offset + at);
+    LookAt(text.substr(line.begin, line.end - line.begin), offset + line.begin);
+    at = std::min(line.end + 1, text.size());
+  };
+  for (size_t page = 0, next_page = 0; page < text.size(); page = next_page) {
+    next_page = std::min(EndOfLine(text, std::min(page + kPageBytes, text.size())) + 1, text.size());
+    const auto suspects = reading_ == Reading::kSuspectLines ? suspect_lines.In(text.substr(page, next_page - page))
+                                                             : std::optional<std::span<const LineRange>>();
+    auto suspect = suspects ? suspects->begin() : std::span<const LineRange>::iterator();
+    while (at < next_page) {
+      const bool is_every_line = !suspects || IsAttentive(offset + at);
+      if (is_every_line) {
+        look({at, EndOfLine(text, at)});
+        continue;
+      }
+      while (suspect != suspects->end() && page + suspect->begin < at) ++suspect;
+      if (suspect == suspects->end()) break;
+      look({page + suspect->begin, page + suspect->end});
+    }
+  }
+  PassOver(text.substr(at), offset + at);
+}
+
+void LineScanner::LookAt(std::string_view raw, uint64_t offset) {
+  if (!raw.empty()) ForEachPart(raw, [&](std::string_view part) { OnLine(part, offset); });
+}
+
+// Of lines that no rule knows and that change nothing, the last one that tells something is kept.
+void LineScanner::PassOver(std::string_view text, uint64_t offset) {
+  while (!text.empty()) {
+    if (IsLineEnd(text.back())) {
+      text.remove_suffix(1);
+      continue;
+    }
+    const size_t start = StartOfLine(text, text.size());
+    const std::string_view line = text.substr(start);
+    std::array<std::string_view, 2> parts;
+    size_t count = 0;
+    ForEachPart(line, [&](std::string_view part) { parts[count++] = part; });
+    while (count > 0) {
+      if (KeepIfTelling(parts[--count], offset + start)) return;
+    }
+    text = text.substr(0, start);
+  }
+}
+
+bool LineScanner::KeepIfTelling(std::string_view raw, uint64_t offset) {
+  const auto [label, text] = SplitRankLabels(CleanLine(raw, buffer_));
+  if (IsBlank(text)) return false;
+  const std::string_view line = VoiceOf(label).traceback.WithoutLogPrefix(text);
+  if (matcher_.Match(line).never_root) return false;
+  last_offset_ = offset;
+  last_line_.assign(line.substr(0, kErrorTextMaxBytes));
+  return true;
+}
+
+// ---- one line ----
+
 void LineScanner::OnLine(std::string_view raw, uint64_t offset) {
   const auto [label, text] = SplitRankLabels(CleanLine(raw, buffer_));
-  const auto is_blank = [](char c) { return c == ' ' || c == '\t'; };
-  if (std::all_of(text.begin(), text.end(), is_blank)) return;
+  if (IsBlank(text)) return;
   Voice& voice = VoiceOf(label);
+  const bool was_attentive = voice.IsAttentive();
+  if (was_attentive && offset > voice.heeded_at + kTracebackReachBytes) voice.GiveUp();
+  const bool went_on = voice.IsAttentive();
   const std::string_view line = voice.traceback.WithoutLogPrefix(text);
   const LineKind kind = voice.traceback.Classify(line);
   const PatternMatcher::Found found = matcher_.Match(line);
   const std::optional<RuleIndex> rule = RuleOf(found, kind, voice);
-  if (found.never_root) return;
-  if (rule) KeepMatch(*rule, line, offset);
-  KeepTelling(kind, line, offset, voice);
+  if (!found.never_root) {
+    if (rule) KeepMatch(*rule, line, offset);
+    KeepTelling(kind, line, offset, voice);
+  }
+  if (kind != LineKind::kOther || !went_on) voice.heeded_at = offset;
+  KeepVoice(label, voice, was_attentive);
 }
 
+// A voice is only known while it remembers something: labels that never hold a traceback may be as many as they like.
 LineScanner::Voice& LineScanner::VoiceOf(std::string_view label) {
   if (label.empty()) return unlabelled_;
   const auto known = voices_.find(label);
   if (known != voices_.end()) return known->second;
-  return voices_.size() < kVoicesMax ? voices_[std::string(label)] : unlabelled_;
+  if (voices_.size() >= kVoicesMax) return unlabelled_;
+  return new_voice_ = {};
+}
+
+void LineScanner::KeepVoice(std::string_view label, Voice& voice, bool was_attentive) {
+  attentive_voices_ += static_cast<int>(voice.IsAttentive()) - static_cast<int>(was_attentive);
+  if (voice.IsAttentive()) attentive_until_ = std::max(attentive_until_, voice.heeded_at + kTracebackReachBytes);
+  if (&voice == &new_voice_ && voice.HasMemory()) voices_.emplace(label, voice);
 }
 
 // In a chain of exceptions the first one began it, but programs also look things up and fail on purpose (a KeyError,
@@ -108,6 +225,15 @@ void LineScanner::KeepTelling(LineKind kind, std::string_view line, uint64_t off
   }
 }
 
+void LineScanner::Forget(uint64_t before) {
+  for (auto entry = hits_.begin(); entry != hits_.end();) {
+    Hits& hits = entry->second;
+    const bool lasts = hits.last && hits.last->offset >= before;
+    if (hits.first.offset < before && lasts) hits.first = *std::exchange(hits.last, std::nullopt);
+    entry = hits.first.offset < before ? hits_.erase(entry) : std::next(entry);
+  }
+}
+
 std::vector<LineMatch> LineScanner::Matches() const {
   std::vector<LineMatch> matches;
   for (const auto& [rule, hits] : hits_) {
@@ -120,9 +246,12 @@ std::vector<LineMatch> LineScanner::Matches() const {
   return matches;
 }
 
+bool LineScanner::HasRecentException() const {
+  return !exception_.empty() && last_offset_ - exception_offset_ <= kExceptionReachBytes;
+}
+
 std::string LineScanner::last_error_line() const {
-  const bool recent = !exception_.empty() && last_offset_ - exception_offset_ <= kExceptionReachBytes;
-  return OneLine(recent || last_line_.empty() ? exception_ : last_line_, kErrorTextMaxBytes);
+  return OneLine(HasRecentException() || last_line_.empty() ? exception_ : last_line_, kErrorTextMaxBytes);
 }
 
 std::vector<LineMatch> ScanText(PatternMatcher& matcher, std::string_view text, std::string name) {

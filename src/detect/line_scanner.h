@@ -2,6 +2,9 @@
 // labels, source lines of tracebacks skipped, the rest held against all rules at once. Keeping the whole tail and
 // searching it after the death was rejected: the telling line can be megabytes back, and a gigabyte read at the moment
 // of a failure delays the restart.
+//
+// As such a person it runs its eye over pages, and reads a line only where a word catches it; from a traceback's first
+// line on it reads every line, until that has ended.
 #pragma once
 
 #include <cstdint>
@@ -14,21 +17,32 @@
 #include "core/failure.h"
 #include "detect/line_splitter.h"
 #include "detect/pattern_matcher.h"
+#include "detect/suspect_lines.h"
 #include "detect/traceback.h"
 
 namespace aimaster {
+
+// A traceback of which nothing came for so long was cut off: its exception does not come any more.
+inline constexpr uint64_t kTracebackReachBytes = 64 << 10;
+
+enum class Reading {
+  kSuspectLines,
+  kEveryLine,  // finds the same, several times slower: what the other is measured by
+};
 
 // One per output file; lives on the thread of its matcher, which must outlive it. Its memory is bounded whatever comes.
 class LineScanner {
  public:
   // `file` is what LineMatch::file will say: "rank0.err".
-  LineScanner(PatternMatcher& matcher, std::string file);
+  LineScanner(PatternMatcher& matcher, std::string file, Reading reading = Reading::kSuspectLines);
 
   // The next bytes of the file; `offset` is the place of the first in it. Bytes may be left out, and a smaller offset
   // means that the file was truncated: scanning goes on with a new line.
   void Feed(std::string_view bytes, uint64_t offset);
   // The file ends here; a last line without newline counts too. More may follow all the same.
   void Finish();
+  // What was said before this offset is no news any more, and makes room.
+  void Forget(uint64_t before);
 
   // For each of the strongest rules that matched, its first line and its last one, in the order of the file; at most
   // kMatchesPerRankMax. A flood of weak lines can't push out a strong one.
@@ -49,20 +63,38 @@ class LineScanner {
     Traceback traceback;
     std::optional<RuleIndex> chain_rule;  // of the exceptions of the chain so far, the strongest
     bool exception_goes_on = false;       // its message is on the next line
+    uint64_t heeded_at = 0;               // of the last line that was part of a traceback
+
+    bool IsAttentive() const { return traceback.IsAttentive() || exception_goes_on; }
+    bool HasMemory() const { return IsAttentive() || chain_rule || traceback != Traceback(); }
+    void GiveUp();
   };
+
+  void OnTruncated();
+  void ReadLines(std::string_view text, uint64_t offset);
+  void LookAt(std::string_view raw, uint64_t offset);
+  void PassOver(std::string_view text, uint64_t offset);
+  bool KeepIfTelling(std::string_view raw, uint64_t offset);
+  bool IsAttentive(uint64_t offset) const { return attentive_voices_ > 0 && offset <= attentive_until_; }
 
   void OnLine(std::string_view raw, uint64_t offset);
   Voice& VoiceOf(std::string_view label);
+  void KeepVoice(std::string_view label, Voice& voice, bool was_attentive);
   std::optional<RuleIndex> RuleOf(const PatternMatcher::Found& found, LineKind kind, Voice& voice);
   void KeepMatch(RuleIndex rule, std::string_view line, uint64_t offset);
+  bool HasRecentException() const;
   void KeepTelling(LineKind kind, std::string_view line, uint64_t offset, Voice& voice);
 
   PatternMatcher& matcher_;
   const std::string file_;
+  const Reading reading_;
   LineSplitter splitter_;
   Voice unlabelled_;
-  std::map<std::string, Voice, std::less<>> voices_;  // by label, at most kVoicesMax
-  std::string buffer_;                                // for cleaning, reused
+  std::map<std::string, Voice, std::less<>> voices_;  // by label, those that remember something; at most kVoicesMax
+  Voice new_voice_;
+  int attentive_voices_ = 0;
+  uint64_t attentive_until_ = 0;  // offset
+  std::string buffer_;            // for cleaning, reused
 
   std::map<RuleIndex, Hits> hits_;  // the strongest kMatchesPerRankMax / 2 rules
   std::string exception_;

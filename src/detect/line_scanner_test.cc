@@ -85,6 +85,38 @@ TEST_F(LineScannerTest, StartsANewLineWhereBytesWereLeftOutOrTheFileWasTruncated
   EXPECT_EQ(scanner_.last_error_line(), "new life");
 }
 
+TEST_F(LineScannerTest, RemembersWhatWasSaidShortlyBeforeTheFileWasCut) {
+  Read("KeyError: 'old'\n" + std::string(kOldNewsBytes, '.') + "\nMemoryError\n");
+  scanner_.Feed("new life\n", 0);
+  ASSERT_EQ(Rules(), Strings{"HostMemoryError"});
+  EXPECT_EQ(scanner_.Matches()[0].offset, 0u) << "before all that the file says now";
+  EXPECT_EQ(scanner_.last_error_line(), "new life");
+}
+
+TEST_F(LineScannerTest, ForgetsWhatItIsToldTo) {
+  Read("KeyError: 'a'\nKeyError: 'b'\nMemoryError\nstep\n");
+  scanner_.Forget(14);
+  EXPECT_EQ(Rules(), (Strings{"UserException", "HostMemoryError"}));
+  EXPECT_EQ(scanner_.Matches()[0].line, "KeyError: 'b'");
+  scanner_.Forget(1000);
+  EXPECT_TRUE(scanner_.Matches().empty());
+  EXPECT_EQ(scanner_.last_error_line(), "step");
+}
+
+TEST_F(LineScannerTest, GivesUpATracebackThatWasCutOff) {
+  Read("Traceback (most recent call last):\n  File \"a.py\", line 1, in f\n");
+  for (int i = 0; i < 5000; ++i) Read("step " + std::to_string(i) + " of 5000\n");
+  Read("    raise ConnectionResetError('Connection reset by peer')\n");
+  EXPECT_EQ(Rules(), Strings{"PeerConnectionLost"}) << "an indented line, and no frame of anything";
+}
+
+TEST_F(LineScannerTest, AsManyLabelsAsThereMayBe) {
+  for (int i = 0; i < 1000; ++i) Read("[" + std::to_string(i) + "] step\n");
+  Read("[1234] Traceback (most recent call last):\n[1234]   raise KeyError('x')\n[7] step\n[1234] KeyError: 'x'\n");
+  EXPECT_EQ(Rules(), Strings{"UserException"});
+  EXPECT_EQ(scanner_.last_error_line(), "KeyError: 'x'");
+}
+
 TEST_F(LineScannerTest, TakesACarriageReturnForTheEndOfALine) {
   Read("10%\r20%\r30%\rMemoryError\r\n");
   EXPECT_EQ(Rules(), Strings{"HostMemoryError"});
@@ -238,9 +270,27 @@ TEST_F(LineScannerTest, AnyBytesCutAnywhereGiveTheSame) {
   EXPECT_EQ(Rules(), (Strings{"CudaOutOfMemory", "UserException"}));
 }
 
-TEST(PatternMatcherTest, JudgesByExitStatusAloneWhereTheDatabaseIsUnusable) {
-  PatternMatcher matcher(RuleTable::BuiltIn(), {});
-  EXPECT_FALSE(matcher.Match("CUDA out of memory").line.has_value());
+// A double shufti of Vectorscan 5.4.9 passes over the last byte that it is given.
+TEST(PatternMatcherTest, FindsWhatEndsWithTheLine) {
+  PatternMatcher matcher;
+  for (size_t length = 0; length < 300; ++length) {
+    const std::string line = "KeyError: " + std::string(length, 'x') + " inf";
+    const auto found = matcher.Match(line);
+    ASSERT_TRUE(found.line.has_value());
+    EXPECT_EQ(matcher.rules().rule(*found.line).code, "NumericalError") << length;
+  }
+}
+
+TEST(PatternMatcherTest, GoesOnWithoutADatabaseThatIsUnusable) {
+  CompiledRules own;
+  own.build = ThisBuild();
+  own.rules.rules = {Rule{.code = "Own", .message = "Own.", .patterns = {"own words"}}};
+  own.patterns.lines = "no database";
+  const Result<RulesInForce> rules = RulesInForce::With(own);
+  ASSERT_TRUE(rules.has_value());
+  PatternMatcher matcher(*rules);
+  EXPECT_FALSE(matcher.Match("own words").line.has_value());
+  EXPECT_TRUE(matcher.Match("CUDA out of memory").line.has_value());
   EXPECT_NE(matcher.error(), "");
 }
 

@@ -16,8 +16,37 @@ namespace aimaster {
 inline constexpr size_t kLineMaxBytes = 16 << 10;  // of a longer line this much of its beginning is kept …
 inline constexpr size_t kLineTailBytes = 2 << 10;  // … and this much of its end
 
+inline bool IsLineEnd(char c) { return c == '\n' || c == '\r' || c == '\0'; }
+
+// Of the line that the byte at `at` belongs to.
+inline size_t StartOfLine(std::string_view text, size_t at) {
+  while (at > 0 && !IsLineEnd(text[at - 1])) --at;
+  return at;
+}
+inline size_t EndOfLine(std::string_view text, size_t at) {
+  while (at < text.size() && !IsLineEnd(text[at])) ++at;
+  return at;
+}
+
+// The bytes of a line that count: all of it, or its beginning and its end.
+template <typename OnPart>
+void ForEachPart(std::string_view line, OnPart&& on_part) {
+  on_part(line.substr(0, kLineMaxBytes));
+  if (line.size() <= kLineMaxBytes) return;
+  line.remove_prefix(kLineMaxBytes);
+  on_part(line.substr(line.size() - std::min(line.size(), kLineTailBytes)));
+}
+
 class LineSplitter {
  public:
+  // Whether the bytes at `offset` are those that come next.
+  bool Continues(uint64_t offset) const { return offset == next_offset_; }
+  uint64_t next_offset() const { return next_offset_; }
+  // Whether a line has begun and not ended.
+  bool is_in_line() const { return !pending_.empty(); }
+  // The bytes up to here are whole lines that somebody else has seen to.
+  void PassOver(uint64_t next_offset) { next_offset_ = next_offset; }
+
   // Calls on_line(line, offset of its first byte) for every line that ends in `bytes`; empty lines are left out. An
   // offset that does not continue the last chunk (a hole, or the file was truncated) ends the line before it.
   template <typename OnLine>

@@ -14,8 +14,9 @@ constexpr std::string_view kEllipsis = "…";
 bool IsDigit(char c) { return c >= '0' && c <= '9'; }
 bool IsBlank(char c) { return c == ' ' || c == '\t'; }
 
-// Printable ASCII and tabs alone. Eight bytes at a time: nearly every line is, and all of them are asked.
-bool IsPlain(std::string_view text) {
+// How much at the start is printable ASCII and tabs alone. Eight bytes at a time: nearly every line is, and all of them
+// are asked.
+size_t PlainLength(std::string_view text) {
   constexpr uint64_t kEach = 0x0101010101010101;
   size_t at = 0;
   for (; at + 8 <= text.size(); at += 8) {
@@ -25,8 +26,12 @@ bool IsPlain(std::string_view text) {
     const uint64_t above_tilde = bytes + kEach;  // 0x7f becomes 0x80; the carries of greater ones don't matter
     if (((below_blank | above_tilde | bytes) & (0x80 * kEach)) != 0) break;
   }
-  return std::all_of(text.begin() + static_cast<std::ptrdiff_t>(at), text.end(),
-                     [](char c) { return (c >= 0x20 && c < 0x7f) || c == '\t'; });
+  while (at < text.size() && ((text[at] >= 0x20 && text[at] < 0x7f) || text[at] == '\t')) ++at;
+  return at;
+}
+
+bool IsControl(char c) {
+  return (static_cast<unsigned char>(c) < 0x20 && c != '\t' && c != '\n' && c != '\r' && c != '\0') || c == 0x7f;
 }
 
 std::string_view TrimEnd(std::string_view text) {
@@ -221,9 +226,10 @@ size_t ActorLabel(std::string_view text) {
 }  // namespace
 
 std::string_view CleanLine(std::string_view line, std::string& buffer) {
-  if (IsPlain(line)) return TrimEnd(line);
-  buffer.clear();
-  for (size_t at = 0; at < line.size();) {
+  size_t at = PlainLength(line);
+  if (at == line.size()) return TrimEnd(line);
+  buffer.assign(line, 0, at);
+  while (at < line.size()) {
     const auto c = static_cast<unsigned char>(line[at]);
     if (c == 0x1b) {
       at += AnsiLength(line.substr(at));
@@ -241,8 +247,28 @@ std::string_view CleanLine(std::string_view line, std::string& buffer) {
       buffer += kReplacement;
       ++at;
     }
+    const size_t plain = PlainLength(line.substr(at));
+    buffer.append(line, at, plain);
+    at += plain;
   }
   return TrimEnd(buffer);
+}
+
+size_t FindControl(std::string_view text, size_t from) {
+  constexpr size_t kStep = 64;  // a compiler makes a few vectors of it
+  size_t at = from;
+  for (; at + kStep <= text.size(); at += kStep) {
+    const char* bytes = text.data() + at;
+    unsigned char any = 0;
+    for (size_t i = 0; i < kStep; ++i) {
+      const auto c = static_cast<unsigned char>(bytes[i]);
+      const bool is_low = (c < 0x20) & (c != '\t') & (c != '\n') & (c != '\r') & (c != '\0');
+      any |= static_cast<unsigned char>(is_low | (c == 0x7f));
+    }
+    if (any != 0) break;
+  }
+  while (at < text.size() && !IsControl(text[at])) ++at;
+  return at;
 }
 
 RankLine SplitRankLabels(std::string_view line) {

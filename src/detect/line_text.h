@@ -12,6 +12,10 @@ namespace aimaster {
 // to change, else of `buffer`.
 std::string_view CleanLine(std::string_view line, std::string& buffer);
 
+// The first byte from `from` on by which the words of a line may look interrupted before it is clean: a control
+// character that ends no line. The size of the text where there is none.
+size_t FindControl(std::string_view text, size_t from);
+
 struct RankLine {
   std::string_view label;  // whose output it is, as the launcher says; the same for all its lines; may be empty
   std::string_view text;

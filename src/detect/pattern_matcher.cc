@@ -4,8 +4,7 @@
 #include <hs/hs_runtime.h>
 
 #include <algorithm>
-
-#include "detect/built_in_rules.h"
+#include <utility>
 
 namespace aimaster {
 namespace {
@@ -14,21 +13,23 @@ void FreeDatabase(hs_database* database) { hs_free_database(database); }
 void FreeScratch(hs_scratch* scratch) { hs_free_scratch(scratch); }
 
 struct Collected {
-  const std::vector<Pattern>& patterns;
-  PatternMatcher::Found found;
+  const std::vector<PatternMeaning>& meanings;
+  PatternMatcher::Found& found;
 };
 
-void Strengthen(std::optional<RuleIndex>& best, RuleIndex rule) { best = best ? std::min(*best, rule) : rule; }
+void Strengthen(std::optional<RuleIndex>& best, std::optional<RuleIndex> rule) {
+  if (rule) best = best ? std::min(*best, *rule) : rule;
+}
 
 int OnMatch(unsigned id, unsigned long long, unsigned long long, unsigned, void* context) {
-  auto& [patterns, found] = *static_cast<Collected*>(context);
-  if (id >= patterns.size()) return 0;
-  switch (patterns[id].kind) {
+  auto& [meanings, found] = *static_cast<Collected*>(context);
+  if (id >= meanings.size()) return 0;
+  switch (meanings[id].kind) {
     case PatternKind::kLine:
-      Strengthen(found.line, patterns[id].rule);
+      Strengthen(found.line, meanings[id].rule);
       break;
     case PatternKind::kFrame:
-      Strengthen(found.frame, patterns[id].rule);
+      Strengthen(found.frame, meanings[id].rule);
       break;
     case PatternKind::kNeverRoot:
       found.never_root = true;
@@ -37,44 +38,72 @@ int OnMatch(unsigned id, unsigned long long, unsigned long long, unsigned, void*
   return 0;
 }
 
+int OnWord(unsigned, unsigned long long, unsigned long long end, unsigned, void* context) {
+  static_cast<std::vector<uint32_t>*>(context)->push_back(static_cast<uint32_t>(end));
+  return 0;
+}
+
 }  // namespace
 
-PatternMatcher::PatternMatcher() : PatternMatcher(RuleTable::BuiltIn(), BuiltInPatternDatabase()) {}
-
-PatternMatcher::PatternMatcher(const RuleTable& rules, std::span<const char> serialised)
-    : rules_(rules), serialised_(serialised), database_(nullptr, FreeDatabase), scratch_(nullptr, FreeScratch) {}
+PatternMatcher::PatternMatcher(const RulesInForce& rules)
+    : rules_(rules), error_(rules.error()), scratch_(nullptr, FreeScratch) {}
 
 PatternMatcher::~PatternMatcher() = default;
 
-void PatternMatcher::Load() {
-  loaded_ = true;
-  hs_database_t* database = nullptr;
-  const hs_error_t status = hs_deserialize_database(serialised_.data(), serialised_.size(), &database);
+PatternMatcher::Database PatternMatcher::Load(std::span<const char> serialised) {
+  Database none(nullptr, FreeDatabase);
+  if (serialised.empty()) return none;
+  hs_database_t* loaded = nullptr;
+  const hs_error_t status = hs_deserialize_database(serialised.data(), serialised.size(), &loaded);
   if (status == HS_ARCH_ERROR) {
     error_ = "this CPU has no SSE4.2, which scanning logs for error patterns needs: only exit statuses are judged";
-    return;
+    return none;
   }
   if (status != HS_SUCCESS) {
-    error_ =
-        "the error patterns can't be loaded: build again with this machine's Vectorscan; only exit statuses are judged";
-    return;
+    error_ = "some error patterns can't be loaded: build again with this machine's Vectorscan; they are not looked for";
+    return none;
   }
-  database_.reset(database);
-  hs_scratch_t* scratch = nullptr;
-  if (hs_alloc_scratch(database, &scratch) != HS_SUCCESS) {
-    error_ = "no memory to scan logs for error patterns: only exit statuses are judged";
-    return;
-  }
+  Database database(loaded, FreeDatabase);
+  hs_scratch_t* scratch = scratch_.release();
+  const bool allocated = hs_alloc_scratch(loaded, &scratch) == HS_SUCCESS;
   scratch_.reset(scratch);
-  patterns_ = ListPatterns(rules_.set());
+  if (allocated) return database;
+  error_ = "no memory to scan logs for error patterns: only exit statuses are judged";
+  return none;
+}
+
+void PatternMatcher::Load() {
+  loaded_ = true;
+  for (const PatternPart& part : rules_.parts()) {
+    Part loaded{.lines = Load(part.lines), .words = Load(part.words), .meanings = &part.meanings};
+    every_line_ = every_line_ || part.every_line || (!part.words.empty() && !loaded.words);
+    if (loaded.lines) parts_.push_back(std::move(loaded));
+  }
 }
 
 PatternMatcher::Found PatternMatcher::Match(std::string_view line) {
   if (!loaded_) Load();
-  if (!scratch_) return {};
-  Collected collected{patterns_, {}};
-  hs_scan(database_.get(), line.data(), static_cast<unsigned>(line.size()), 0, scratch_.get(), OnMatch, &collected);
-  return collected.found;
+  // Vectorscan 5.4.9 misses some matches that end with the last byte that it is given. `$` matches before a newline
+  // too.
+  line_.assign(line);
+  line_ += '\n';
+  Found found;
+  for (const Part& part : parts_) {
+    Collected collected{*part.meanings, found};
+    hs_scan(part.lines.get(), line_.data(), static_cast<unsigned>(line_.size()), 0, scratch_.get(), OnMatch,
+            &collected);
+  }
+  return found;
+}
+
+bool PatternMatcher::FindWords(std::string_view text, std::vector<uint32_t>& ends) {
+  if (!loaded_) Load();
+  if (every_line_) return false;
+  for (const Part& part : parts_) {
+    if (!part.words) continue;
+    hs_scan(part.words.get(), text.data(), static_cast<unsigned>(text.size()), 0, scratch_.get(), OnWord, &ends);
+  }
+  return true;
 }
 
 }  // namespace aimaster

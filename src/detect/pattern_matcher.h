@@ -1,8 +1,11 @@
-// PatternMatcher: all patterns of the rules, tried on one line at once.
-// Think of a sieve with one hole per known kind. Trying std::regex after std::regex was rejected: it is a thousand
-// times slower, and ranks can print gigabytes.
+// PatternMatcher: all patterns of the rules at once, in two steps. Its words say which lines of a long text are worth a
+// look, at the speed of memory; its patterns, which rules know a line.
+//
+// Think of a sieve with one hole per known kind, and of a shovel before it. Trying std::regex after std::regex was
+// rejected: it is a thousand times slower, and ranks can print gigabytes.
 #pragma once
 
+#include <cstdint>
 #include <memory>
 #include <optional>
 #include <span>
@@ -10,22 +13,21 @@
 #include <string_view>
 #include <vector>
 
-#include "detect/rule_table.h"
+#include "detect/rules_in_force.h"
 
 struct hs_database;
 struct hs_scratch;
 
 namespace aimaster {
 
-// Lives on one thread; any number of LineScanners of that thread share it. The database is loaded at the first Match
-// (a few milliseconds). Where it can't be loaded, on a machine without SSE4.2 say, nothing ever matches and
+// Lives on one thread; any number of LineScanners of that thread share it. The databases are loaded at the first use
+// (a few milliseconds). Where one can't be loaded, on a machine without SSE4.2 say, what it holds never matches and
 // error() says why: exit statuses still judge.
 class PatternMatcher {
  public:
-  // The built-in rules and their database.
-  PatternMatcher();
-  // The database must hold ListPatterns(rules.set()), which must outlive the matcher.
-  PatternMatcher(const RuleTable& rules, std::span<const char> serialised);
+  PatternMatcher() : PatternMatcher(RulesInForce::BuiltIn()) {}
+  // The rules must outlive the matcher.
+  explicit PatternMatcher(const RulesInForce& rules);
   ~PatternMatcher();
   PatternMatcher(PatternMatcher&&) = delete;
 
@@ -34,20 +36,33 @@ class PatternMatcher {
     std::optional<RuleIndex> frame;  // strongest rule by its `frames`
     bool never_root = false;
   };
+  // Of one clean line without labels.
   Found Match(std::string_view line);
 
-  const RuleTable& rules() const { return rules_; }
+  // Appends where in `text` words end, in no order; one may be there twice. A line that holds none of them, however it
+  // is cut out of the text, matches no pattern of a line and none of kTracebackWords stands in it. False: the words do
+  // not tell, every line has to be tried.
+  bool FindWords(std::string_view text, std::vector<uint32_t>& ends);
+
+  const RuleTable& rules() const { return rules_.table(); }
   const std::string& error() const { return error_; }  // empty as long as all is well
 
  private:
-  void Load();
+  using Database = std::unique_ptr<hs_database, void (*)(hs_database*)>;
+  struct Part {
+    Database lines, words;
+    const std::vector<PatternMeaning>* meanings = nullptr;
+  };
 
-  const RuleTable& rules_;
-  std::span<const char> serialised_;
-  std::vector<Pattern> patterns_;
+  void Load();
+  Database Load(std::span<const char> serialised);
+
+  const RulesInForce& rules_;
+  std::vector<Part> parts_;
   bool loaded_ = false;
+  bool every_line_ = false;
   std::string error_;
-  std::unique_ptr<hs_database, void (*)(hs_database*)> database_;
+  std::string line_;  // the one that is tried, see Match
   std::unique_ptr<hs_scratch, void (*)(hs_scratch*)> scratch_;
 };
 

@@ -1,8 +1,6 @@
-// rules_compiler errors.yaml out.cc: turns the taxonomy into C++ while building: the rules as a table, their patterns
-// as a compiled database. Compiling the patterns at the start of each program was rejected: it costs as much time as
-// everything else that happens until the first rank runs.
-#include <hs/hs.h>
-
+// rules_compiler errors.yaml ordinary.txt out.cc: turns the taxonomy into C++ while building: the rules as a table,
+// their patterns as a compiled database. Compiling the patterns at the start of each program was rejected: it costs as
+// much time as everything else that happens until the first rank runs.
 #include <cstdio>
 #include <cstdlib>
 #include <fstream>
@@ -12,8 +10,11 @@
 #include <string>
 #include <vector>
 
+#include "detect/pattern_compiler.h"
+#include "detect/pattern_literals.h"
 #include "detect/rule_table.h"
 #include "detect/rules_yaml.h"
+#include "detect/traceback.h"
 
 namespace {
 
@@ -22,6 +23,12 @@ using namespace aimaster;
 [[noreturn]] void Die(const std::string& message) {
   std::cerr << message << "\n";
   std::exit(1);
+}
+
+std::string ReadText(const char* path) {
+  std::ifstream in(path, std::ios::binary);
+  if (!in) Die(std::string("rules: can't read ") + path);
+  return std::string(std::istreambuf_iterator<char>(in), {});
 }
 
 std::string Literal(std::string_view text) {
@@ -72,75 +79,50 @@ std::string RuleLiteral(const Rule& rule) {
   return out.str();
 }
 
-std::string PatternName(const RuleSet& set, const Pattern& pattern) {
-  return pattern.kind == PatternKind::kNeverRoot ? "never_root" : "rule '" + set.rules[pattern.rule].code + "'";
+// A literal, which compilers read faster than a list of numbers.
+void WriteBytes(std::ostream& out, const char* name, std::string_view bytes) {
+  out << "alignas(64) static const char " << name << "[] =";
+  for (size_t i = 0; i < bytes.size(); ++i) {
+    if (i % 32 == 0) out << (i == 0 ? "\n  \"" : "\"\n  \"");
+    const auto byte = static_cast<unsigned char>(bytes[i]);
+    out << '\\' << byte / 64 << byte / 8 % 8 << byte % 8;
+  }
+  out << "\";\n\n";
 }
 
-std::vector<char> CompilePatterns(const RuleSet& set) {
-  const std::vector<Pattern> patterns = ListPatterns(set);
-  std::vector<std::string> texts;
-  for (const Pattern& pattern : patterns) texts.emplace_back(pattern.text);
-  std::vector<const char*> expressions;
-  std::vector<unsigned> flags, ids;
-  for (size_t i = 0; i < texts.size(); ++i) {
-    expressions.push_back(texts[i].c_str());
-    flags.push_back(HS_FLAG_SINGLEMATCH);  // whether a line matches is all that we ask
-    ids.push_back(static_cast<unsigned>(i));
-  }
-  hs_platform_info_t any_machine{};  // the least that Vectorscan runs on, so that a build serves the whole cluster
-  any_machine.tune = HS_TUNE_FAMILY_GENERIC;
-  hs_database_t* database = nullptr;
-  hs_compile_error_t* error = nullptr;
-  if (hs_compile_multi(expressions.data(), flags.data(), ids.data(), static_cast<unsigned>(texts.size()), HS_MODE_BLOCK,
-                       &any_machine, &database, &error) != HS_SUCCESS) {
-    const bool known = error->expression >= 0 && static_cast<size_t>(error->expression) < patterns.size();
-    Die("rules: " +
-        (known ? PatternName(set, patterns[error->expression]) + ": pattern '" + texts[error->expression] + "'"
-               : std::string("the patterns")) +
-        " can't be compiled: " + error->message);
-  }
-  char* bytes = nullptr;
-  size_t length = 0;
-  if (hs_serialize_database(database, &bytes, &length) != HS_SUCCESS) Die("rules: the database can't be serialised");
-  std::vector<char> serialised(bytes, bytes + length);
-  std::free(bytes);
-  hs_free_database(database);
-  return serialised;
-}
-
-std::string Generate(const RuleSet& set, const std::vector<char>& database) {
+std::string Generate(const RuleSet& set, const CompiledPatterns& patterns) {
   std::ostringstream out;
   out << "// Generated from rules/errors.yaml by rules_compiler.\n#include \"detect/built_in_rules.h\"\n\n"
       << "namespace aimaster {\n\nRuleSet BuiltInRuleSet() {\n  return RuleSet{.rules = {\n";
   for (const Rule& rule : set.rules) out << RuleLiteral(rule);
-  out << "  }, .never_root = " << Braced(set.never_root, Literal) << "};\n}\n\n"
-      << "// A literal, which compilers read faster than a list of numbers.\n"
-      << "alignas(64) static const char kDatabase[] =";
-  for (size_t i = 0; i < database.size(); ++i) {
-    if (i % 32 == 0) out << (i == 0 ? "\n  \"" : "\"\n  \"");
-    const auto byte = static_cast<unsigned char>(database[i]);
-    out << '\\' << byte / 64 << byte / 8 % 8 << byte % 8;
-  }
-  out << "\";\n\nstd::span<const char> BuiltInPatternDatabase() {\n"
-      << "  return {kDatabase, sizeof kDatabase - 1};\n}\n\n}  // namespace aimaster\n";
+  out << "  }, .never_root = " << Braced(set.never_root, Literal) << "};\n}\n\n";
+  WriteBytes(out, "kLines", patterns.lines);
+  WriteBytes(out, "kWords", patterns.words);
+  out << "BuiltInDatabases BuiltInPatterns() {\n"
+      << "  return {{kLines, sizeof kLines - 1}, {kWords, sizeof kWords - 1}};\n}\n\n}  // namespace aimaster\n";
   return out.str();
 }
 
 }  // namespace
 
 int main(int argc, char** argv) {
-  if (argc != 3) Die("usage: rules_compiler errors.yaml out.cc");
-  std::ifstream in(argv[1], std::ios::binary);
-  if (!in) Die(std::string("rules: can't read ") + argv[1]);
-  const std::string yaml(std::istreambuf_iterator<char>(in), {});
-  const Result<RuleSet> set = ParseRulesYaml(yaml);
-  if (!set) Die(std::string(argv[1]) + ": " + set.error().message);
-  if (const Result<RuleTable> table = RuleTable::Make(*set); !table)
-    Die(std::string(argv[1]) + ": " + table.error().message);
+  if (argc != 4) Die("usage: rules_compiler errors.yaml ordinary.txt out.cc");
+  const std::string yaml = ReadText(argv[1]), ordinary = ReadText(argv[2]);
+  const std::string file = argv[1];
+  const Result<RuleSet> set = ParseRulesYaml(yaml, {.base = nullptr, .check_pattern = CheckPattern});
+  if (!set) Die(file + ": " + set.error().message);
+  if (const Result<RuleTable> table = RuleTable::Make(*set); !table) Die(file + ": " + table.error().message);
+  const std::vector<Pattern> patterns = ListPatterns(*set);
+  if (const Pattern* slow = FindWithoutWords(patterns)) {
+    Die(file + ": rule '" + set->rules[slow->rule].code + "': the pattern '" + std::string(slow->text) +
+        "' has no plain text that stands in all that it matches, so that every line would have to be tried: reword it");
+  }
+  const Result<CompiledPatterns> compiled = CompilePatterns(patterns, kTracebackWords, ordinary);
+  if (!compiled) Die(file + ": " + compiled.error().message);
 
-  std::ofstream out(argv[2], std::ios::binary | std::ios::trunc);
-  out << Generate(*set, CompilePatterns(*set));
+  std::ofstream out(argv[3], std::ios::binary | std::ios::trunc);
+  out << Generate(*set, *compiled);
   out.close();
-  if (!out) Die(std::string("rules: can't write ") + argv[2]);
+  if (!out) Die(std::string("rules: can't write ") + argv[3]);
   return 0;
 }

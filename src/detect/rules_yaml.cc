@@ -133,17 +133,23 @@ bool IsCode(std::string_view text) {
          std::all_of(text.begin(), text.end(), [](unsigned char c) { return std::isalnum(c); });
 }
 
-std::vector<std::string> Patterns(const YAML::Node& node, const Place& place) {
-  return List<std::string>(node, place, [&](const YAML::Node& item) { return Text(item, place, kPatternMaxBytes); });
+std::string PatternText(const YAML::Node& node, const Place& place, const RulesReading& reading) {
+  std::string text = Text(node, place, kPatternMaxBytes);
+  const Status checked = reading.check_pattern ? reading.check_pattern(text) : Status();
+  if (!checked) Refuse(node, place, "'" + Short(text) + "' can't be compiled: " + checked.error().message);
+  return text;
 }
 
-void ParseMatch(const YAML::Node& node, Place place, Rule& rule) {
+std::vector<std::string> Patterns(const YAML::Node& node, const Place& place, const RulesReading& reading) {
+  return List<std::string>(node, place, [&](const YAML::Node& item) { return PatternText(item, place, reading); });
+}
+
+void ParseMatch(const YAML::Node& node, Place place, const RulesReading& reading, Rule& rule) {
   place.field = "match";
-  if (!node.IsDefined()) Refuse(node, place, "is missing");
   CheckFields(node, place, {"patterns", "frames", "exit_codes", "signals", "endings"});
   const auto at = [&](const char* field) { return Place{place.rule, std::string("match.") + field}; };
-  rule.patterns = Patterns(node["patterns"], at("patterns"));
-  rule.frames = Patterns(node["frames"], at("frames"));
+  rule.patterns = Patterns(node["patterns"], at("patterns"), reading);
+  rule.frames = Patterns(node["frames"], at("frames"), reading);
   rule.exit_codes = List<int>(node["exit_codes"], at("exit_codes"),
                               [&](const YAML::Node& item) { return Number(item, at("exit_codes"), 0, 255); });
   rule.signals = List<int>(node["signals"], at("signals"),
@@ -157,7 +163,13 @@ void ParseMatch(const YAML::Node& node, Place place, Rule& rule) {
   if (node.size() == 0) Refuse(node, place, "is empty: nothing would ever match");
 }
 
-Rule ParseRule(const YAML::Node& node, size_t number) {
+const Rule* FindRule(const RuleSet* set, std::string_view code) {
+  if (set == nullptr) return nullptr;
+  const auto found = std::ranges::find(set->rules, code, &Rule::code);
+  return found == set->rules.end() ? nullptr : &*found;
+}
+
+Rule ParseRule(const YAML::Node& node, size_t number, const RulesReading& reading) {
   Place place{"rule " + std::to_string(number), ""};
   if (node.IsMap() && node["code"].IsDefined() && node["code"].IsScalar()) {
     place.rule = "rule '" + Short(node["code"].Scalar()) + "'";
@@ -166,61 +178,82 @@ Rule ParseRule(const YAML::Node& node, size_t number) {
       node, place,
       {"code", "category", "class", "role", "retryable", "severity", "node_suspect", "message", "advice", "match"});
   const auto at = [&](const char* field) { return Place{place.rule, field}; };
-
-  Rule rule;
-  rule.code = Text(node["code"], at("code"), kRuleTextMaxBytes);
-  if (!IsCode(rule.code)) {
+  const std::string code = Text(node["code"], at("code"), kRuleTextMaxBytes);
+  if (!IsCode(code)) {
     Refuse(node["code"], at("code"), "must be letters and digits, the first a capital, at most 64");
   }
-  rule.category = Choice(node["category"], at("category"), ParseCategory,
-                         "hardware, network, storage, system, framework, user, preemption");
-  rule.fault_class = UsualClass(rule.category);
+
+  const Rule* known = FindRule(reading.base, code);
+  Rule rule = known ? *known : Rule{.code = code};
+  // What is not there is missing, unless a known rule says it.
+  const auto says = [&](const char* field) { return node[field].IsDefined() || known == nullptr; };
+  if (says("category")) {
+    rule.category = Choice(node["category"], at("category"), ParseCategory,
+                           "hardware, network, storage, system, framework, user, preemption");
+    rule.fault_class = UsualClass(rule.category);
+  }
   if (const YAML::Node given = node["class"]; given.IsDefined()) {
     rule.fault_class = Choice(given, at("class"), ParseFaultClass,
                               "user_code, user_config, user_resource, user_action, gpu_hw, gpu_or_driver, node_system, "
                               "network, storage, external_service, scheduler_external, software_race, unknown");
   }
-  rule.role = Choice(node["role"], at("role"), ParseRuleRole, "root, cascade, either, confirmation");
-  rule.retryable = Choice(node["retryable"], at("retryable"), ParseRetryable, "yes, no, once");
-  rule.severity = static_cast<Severity>(Number(node["severity"], at("severity"), 1, 3));
+  if (says("role")) {
+    rule.role = Choice(node["role"], at("role"), ParseRuleRole, "root, cascade, either, confirmation");
+  }
+  if (says("retryable")) {
+    rule.retryable = Choice(node["retryable"], at("retryable"), ParseRetryable, "yes, no, once");
+  }
+  if (says("severity")) rule.severity = static_cast<Severity>(Number(node["severity"], at("severity"), 1, 3));
   if (const YAML::Node suspect = node["node_suspect"]; suspect.IsDefined()) {
     const std::string text = Text(suspect, at("node_suspect"), kRuleTextMaxBytes);
     if (text != "true" && text != "false") Refuse(suspect, at("node_suspect"), "must be true or false");
     rule.node_suspect = text == "true";
   }
-  rule.message = Text(node["message"], at("message"), kRuleTextMaxBytes);
+  if (says("message")) rule.message = Text(node["message"], at("message"), kRuleTextMaxBytes);
   if (node["advice"].IsDefined()) rule.advice = Text(node["advice"], at("advice"), kRuleTextMaxBytes);
-  ParseMatch(node["match"], place, rule);
+  if (says("match")) {
+    if (!node["match"].IsDefined()) Refuse(node["match"], at("match"), "is missing");
+    ParseMatch(node["match"], place, reading, rule);
+  }
   return rule;
 }
 
-RuleSet ParseRoot(const YAML::Node& root) {
+RuleSet ParseRoot(const YAML::Node& root, const RulesReading& reading) {
   CheckFields(root, {}, {"rules", "never_root"});
   RuleSet set;
   const YAML::Node rules = root["rules"];
-  if (!rules.IsDefined() || !rules.IsSequence()) Refuse(rules, {"", "rules"}, "must be a list of rules");
-  if (rules.size() > kRulesMax) Refuse(rules, {"", "rules"}, "has more than " + std::to_string(kRulesMax) + " rules");
-  size_t number = 0;
-  for (const auto& rule : rules) set.rules.push_back(ParseRule(rule, ++number));
-  if (const YAML::Node lines = root["never_root"]; lines.IsDefined()) {
+  const YAML::Node lines = root["never_root"];
+  const bool may_lack_rules = reading.base != nullptr && lines.IsDefined() && !rules.IsDefined();
+  if (!may_lack_rules && (!rules.IsDefined() || !rules.IsSequence())) {
+    Refuse(rules, {"", "rules"}, "must be a list of rules");
+  }
+  if (rules.IsDefined() && rules.size() > kRulesMax) {
+    Refuse(rules, {"", "rules"}, "has more than " + std::to_string(kRulesMax) + " rules");
+  }
+  for (const auto& node : rules.IsDefined() ? rules : YAML::Node(YAML::NodeType::Sequence)) {
+    Rule rule = ParseRule(node, set.rules.size() + 1, reading);
+    if (FindRule(&set, rule.code)) Refuse(node, {"rule '" + rule.code + "'", ""}, "is there twice");
+    set.rules.push_back(std::move(rule));
+  }
+  if (lines.IsDefined()) {
     const Place place{"", "never_root"};
     if (!lines.IsSequence()) Refuse(lines, place, "must be a list of regular expressions");
     if (lines.size() > kRulesMax) Refuse(lines, place, "has more than " + std::to_string(kRulesMax) + " items");
-    for (const auto& line : lines) set.never_root.push_back(Text(line, place, kPatternMaxBytes));
+    for (const auto& line : lines) set.never_root.push_back(PatternText(line, place, reading));
   }
   return set;
 }
 
 }  // namespace
 
-Result<RuleSet> ParseRulesYaml(std::string_view text) {
+Result<RuleSet> ParseRulesYaml(std::string_view text, const RulesReading& reading) {
   if (text.size() > kRulesTextMaxBytes) {
     return Fail(ErrorKind::kUsage, "rules: the file is larger than 1 MiB: split it or remove rules");
   }
   try {
     if (DocumentCounter::IsMoreThanOne(text))
       return Fail(ErrorKind::kUsage, "rules: more than one document: all but one would be lost");
-    return ParseRoot(YAML::Load(std::string(text)));
+    return ParseRoot(YAML::Load(std::string(text)), reading);
   } catch (const Refused& refused) {
     return Fail(ErrorKind::kUsage, refused.message);
   } catch (const YAML::Exception& exception) {

@@ -123,6 +123,36 @@ TEST(RulesYamlTest, DeepNestingOfEveryKindIsRefused) {
   }
 }
 
+TEST(RulesYamlTest, ACodeIsThereOnce) {
+  EXPECT_EQ(ErrorOf(RuleText() + RuleText().substr(7)), "rules: line 9: rule 'DiskFull': is there twice");
+}
+
+TEST(RulesYamlTest, NamesTheLineOfAPatternThatIsNoExpression) {
+  const RulesReading reading{.base = nullptr, .check_pattern = [](std::string_view pattern) -> Status {
+                               if (pattern == "(") return Fail(ErrorKind::kUsage, "it is open");
+                               return {};
+                             }};
+  const Result<RuleSet> rules = ParseRulesYaml(RuleText("match", "{patterns: ['ok', '(']}"), reading);
+  ASSERT_FALSE(rules.has_value());
+  EXPECT_EQ(rules.error().message,
+            "rules: line 8: rule 'DiskFull': field 'match.patterns': '(' can't be compiled: it is open");
+  EXPECT_FALSE(ParseRulesYaml(RuleText() + "never_root: ['(']\n", reading).has_value());
+}
+
+TEST(RulesYamlTest, ARuleThatExistsNeedSayOnlyWhatIsDifferent) {
+  const RuleSet base = ParseRulesYaml(RuleText()).value();
+  const RulesReading reading{.base = &base, .check_pattern = {}};
+  const Result<RuleSet> changed = ParseRulesYaml("rules: [{code: DiskFull, severity: 1}]", reading);
+  ASSERT_TRUE(changed.has_value()) << changed.error().message;
+  Rule expected = base.rules[0];
+  expected.severity = Severity::kIsolateNode;
+  EXPECT_EQ(changed->rules, std::vector<Rule>{expected});
+  EXPECT_EQ(ParseRulesYaml("rules: [{code: Other, severity: 1}]", reading).error().message,
+            "rules: rule 'Other': field 'category': is missing");
+  EXPECT_TRUE(ParseRulesYaml("never_root: ['a']", reading).has_value());
+  EXPECT_FALSE(ParseRulesYaml("{}", reading).has_value()) << "an empty file is a mistake";
+}
+
 TEST(RulesYamlTest, ATextIsItsCharactersAndNothingElse) {
   EXPECT_EQ(ErrorOf(RuleText("message", "no")), "accepted") << "a text, whatever others read into it";
   const Result<RuleSet> set = ParseRulesYaml(RuleText("message", "0o17"));

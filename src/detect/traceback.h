@@ -2,10 +2,20 @@
 // A log scanner without it takes `except ConnectionResetError:` in a shown source line for a lost connection.
 #pragma once
 
+#include <array>
 #include <string>
 #include <string_view>
 
 namespace aimaster {
+
+// One of these stands in every line that changes what a Traceback makes of later lines, as long as it makes nothing of
+// them yet. Who looks only at lines that hold one of them, and at all lines while IsAttentive, misses nothing.
+inline constexpr std::array<std::string_view, 6> kTracebackWords{"Traceback (most recent call last):",
+                                                                 "File \"",
+                                                                 "During handling of the above exception",
+                                                                 "The above exception was the direct cause",
+                                                                 "Exception ignored ",
+                                                                 "--- Logging error ---"};
 
 enum class LineKind {
   kOther,
@@ -24,8 +34,11 @@ class Traceback {
   // Where a logger puts the same words in front of every line of a traceback ("ERROR 03-01 10:00:00 [engine.py:45] "),
   // the line without them. To be asked before Classify.
   std::string_view WithoutLogPrefix(std::string_view line) const;
-  // A traceback, or a chain of them, has begun and not ended.
-  bool is_open() const { return open_ || link_seen_; }
+  // Whether it makes something of the next line, whatever it says.
+  bool IsAttentive() const { return open_ || in_frame_ || ignore_next_; }
+  // The rest of what was open does not come any more.
+  void GiveUp() { open_ = in_frame_ = ignore_next_ = false; }
+  bool operator==(const Traceback&) const = default;
 
  private:
   LineKind OnHeader(std::string_view line, size_t header);

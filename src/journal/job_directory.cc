@@ -95,13 +95,19 @@ Result<Home> Home::Find() {
   return Home(home);
 }
 
-Status JobDirectory::Fill(const JobDirectory& directory, const JobSpec& spec) {
+Status JobDirectory::Fill(const JobDirectory& directory, const JobSpec& spec, const RulesFiles* rules) {
   const Result<std::string> token = RandomToken();
   if (!token) return std::unexpected(token.error());
   for (const Path& made : {directory.supervisor(), directory.nodes()}) {
     if (mkdir(made.c_str(), 0700) != 0) return CannotWrite(directory.path().parent_path(), std::strerror(errno));
   }
-  for (const auto& [file, text] : {std::pair(directory.spec(), EncodeJobSpec(spec)), {directory.token(), *token}}) {
+  std::vector<std::pair<Path, std::string>> files = {{directory.spec(), EncodeJobSpec(spec)},
+                                                     {directory.token(), *token}};
+  if (rules != nullptr) {
+    files.emplace_back(directory.rules(), rules->text);
+    files.emplace_back(directory.compiled_rules(), rules->compiled);
+  }
+  for (const auto& [file, text] : files) {
     if (const Status written = WriteFileAtomically(file, text, 0600); !written) {
       return Fail(written.error().kind, written.error().message + FileSizeLimitNote() +
                                             "; set AIMASTER_HOME to a directory of yours with free space");
@@ -110,7 +116,7 @@ Status JobDirectory::Fill(const JobDirectory& directory, const JobSpec& spec) {
   return {};
 }
 
-Result<JobDirectory> JobDirectory::Create(const Home& home, const JobSpec& spec) {
+Result<JobDirectory> JobDirectory::Create(const Home& home, const JobSpec& spec, const RulesFiles* rules) {
   std::error_code error;
   if (const Status made = MakePrivateDirectories(home.jobs()); !made) {
     return CannotWrite(home.path(), made.error().message);
@@ -121,7 +127,7 @@ Result<JobDirectory> JobDirectory::Create(const Home& home, const JobSpec& spec)
   const Path half = home.jobs() / ("." + spec.id.text() + "." + std::to_string(getpid()));
   std::filesystem::remove_all(half, error);
   if (mkdir(half.c_str(), 0700) != 0) return CannotWrite(home.jobs(), std::strerror(errno));
-  const Status filled = Fill(JobDirectory(half), spec);
+  const Status filled = Fill(JobDirectory(half), spec, rules);
   const bool renamed = filled && rename(half.c_str(), whole.c_str()) == 0;
   const int rename_error = errno;
   if (!renamed) {

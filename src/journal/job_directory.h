@@ -3,6 +3,8 @@
 //   $AIMASTER_HOME/jobs/<job>/
 //     spec.json        what was submitted; 0600, since it holds the environment
 //     token            the job's secret; 0600
+//     rules.yaml       the user's own rules, as they were given, where they were
+//     rules.compiled   the same as programs read them (detect/compiled_rules.h)
 //     journal.db       inputs, decisions, records
 //     durable_mark     how far the journal was durable
 //     master.json      where the running master listens
@@ -21,6 +23,7 @@
 #include "core/error.h"
 #include "core/ids.h"
 #include "core/job_spec.h"
+#include "detect/compiled_rules.h"
 
 namespace aimaster {
 
@@ -34,6 +37,12 @@ struct MasterAddress {
   std::string boot_id = {};          // and this from one on another machine, or before a reboot
   std::string node = {};             // the machine's name, for people
   std::string tls_fingerprint = {};  // of its certificate, see wire/tls.h; empty: it speaks clear text
+};
+
+// A user's own rules.
+struct RulesFiles {
+  std::string text;      // rules.yaml
+  std::string compiled;  // rules.compiled
 };
 
 // The root of all state.
@@ -51,14 +60,17 @@ class Home {
 
 class JobDirectory {
  public:
-  // Makes the directory of a new job, with its spec and a fresh token. It appears whole or not at all.
-  static Result<JobDirectory> Create(const Home& home, const JobSpec& spec);
+  // Makes the directory of a new job, with its spec and a fresh token, and its own rules where it has some. It appears
+  // whole or not at all.
+  static Result<JobDirectory> Create(const Home& home, const JobSpec& spec, const RulesFiles* rules = nullptr);
   // The directory must exist and hold a spec.
   static Result<JobDirectory> Open(const std::filesystem::path& path);
 
   const std::filesystem::path& path() const { return path_; }
   std::filesystem::path spec() const { return path_ / "spec.json"; }
   std::filesystem::path token() const { return path_ / "token"; }
+  std::filesystem::path rules() const { return path_ / "rules.yaml"; }
+  std::filesystem::path compiled_rules() const { return path_ / kCompiledRulesFile; }
   std::filesystem::path journal() const { return path_ / "journal.db"; }
   std::filesystem::path log() const { return path_ / "aimaster.log"; }
   std::filesystem::path tls() const { return path_ / "tls"; }
@@ -77,7 +89,7 @@ class JobDirectory {
 
  private:
   explicit JobDirectory(std::filesystem::path path) : path_(std::move(path)) {}
-  static Status Fill(const JobDirectory& directory, const JobSpec& spec);
+  static Status Fill(const JobDirectory& directory, const JobSpec& spec, const RulesFiles* rules);
 
   std::filesystem::path path_;
 };

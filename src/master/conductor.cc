@@ -23,8 +23,8 @@ constexpr uint32_t kHeartbeatsAfterReports = 2;         // of a new connection: 
 
 }  // namespace
 
-Conductor::Conductor(Epoch epoch, std::filesystem::path job_directory, Engine engine)
-    : epoch_(epoch), job_directory_(std::move(job_directory)), engine_(std::move(engine)) {}
+Conductor::Conductor(Epoch epoch, std::filesystem::path job_directory, Engine engine, const RuleTable& rules)
+    : epoch_(epoch), job_directory_(std::move(job_directory)), engine_(std::move(engine)), rules_(&rules) {}
 
 void Conductor::Begin(Moment now, const JobSpec& spec, std::string engine_change) {
   if (engine_.job().phase == Phase::kEnded) {  // the predecessor died over its goodbyes: agents that ask are told
@@ -158,11 +158,11 @@ void Conductor::Do(Moment now, const Action& action) {
                           const auto ranks = static_cast<uint32_t>(job.instance_of_rank.size());
                           FailureJudged judged{.judgement_number = judge.judgement_number, .apart = judge.apart};
                           if (judge.apart) {
-                            judged.others = JudgeApart(job.failures, ranks);
+                            judged.others = JudgeApart(job.failures, ranks, *rules_);
                             judged.judgement = std::move(judged.others.front());
                             judged.others.erase(judged.others.begin());
                           } else {
-                            judged.judgement = Judge(job.failures, ranks, RuleTable::BuiltIn(),
+                            judged.judgement = Judge(job.failures, ranks, *rules_,
                                                      [&job](Rank rank) { return PlaceOf(job, rank); });
                           }
                           Feed(now, std::move(judged));

@@ -23,6 +23,7 @@
 #include <vector>
 
 #include "aimaster/v1/agent.pb.h"
+#include "detect/rule_table.h"
 #include "engine/engine.h"
 #include "engine/layout.h"
 #include "journal/journal.h"
@@ -65,8 +66,9 @@ using Effect = std::variant<Transmit, HangUp, AcquireFromProvider, IsolateAtProv
 class Conductor {
  public:
   // `epoch` is this master's, durable. `job_directory` is the one that agents see. `engine` knows what the journal
-  // holds.
-  Conductor(Epoch epoch, std::filesystem::path job_directory, Engine engine = {});
+  // holds. Failures are judged by `rules`, which must outlive it.
+  Conductor(Epoch epoch, std::filesystem::path job_directory, Engine engine = {},
+            const RuleTable& rules = RuleTable::BuiltIn());
 
   // Called with each input that the engine is about to step, and with null when it has: should that be our end, the
   // next master knows over what.
@@ -137,6 +139,7 @@ class Conductor {
   Epoch epoch_;
   std::filesystem::path job_directory_;
   Engine engine_;
+  const RuleTable* rules_;
   AgentTable agents_;
   // What should run on a node, for it is known to have started there, and what its agent did not name when it came.
   struct Gaps {

@@ -8,7 +8,6 @@
 #include <boost/asio/post.hpp>
 #include <boost/asio/steady_timer.hpp>
 #include <boost/asio/thread_pool.hpp>
-#include <cstdio>
 #include <map>
 #include <memory>
 #include <optional>
@@ -17,10 +16,11 @@
 #include <utility>
 #include <vector>
 
-#include "core/fnv1a.h"
-#include "detect/rule_table.h"
+#include "detect/rule_merge.h"
+#include "detect/rules_in_force.h"
 #include "journal/crash_mark.h"
 #include "journal/job_directory.h"
+#include "journal/job_rules.h"
 #include "journal/journal.h"
 #include "journal/journal_file.h"
 #include "journal/recovery.h"
@@ -76,14 +76,15 @@ int RefuseForNow(const Error& error, bool begun) {
 // that hangs for half a minute makes nobody believe that the master is dead. Everything else is on one thread.
 class Master : private ControlApi::Job {
  public:
-  Master(JobDirectory directory, JobSpec spec, Journal journal, CrashMark mark, Recovered recovered)
+  Master(JobDirectory directory, JobSpec spec, RulesInForce rules, Journal journal, CrashMark mark, Recovered recovered)
       : directory_(std::move(directory)),
         spec_(std::move(spec)),
+        rules_(std::move(rules)),
         journal_(std::move(journal)),
         mark_(std::move(mark)),
         loss_(journal_.loss()),
         engine_change_(std::move(recovered.engine_change)),
-        conductor_(journal_.epoch(), directory_.path(), std::move(recovered.engine)),
+        conductor_(journal_.epoch(), directory_.path(), std::move(recovered.engine), rules_.table()),
         watch_(io_),
         deadline_(io_),
         append_again_(io_) {
@@ -417,6 +418,7 @@ class Master : private ControlApi::Job {
 
   const JobDirectory directory_;
   const JobSpec spec_;
+  const RulesInForce rules_;
   Journal journal_;  // the writer's thread's, from the first Write on
   CrashMark mark_;
   const std::string loss_;              // why the journal was not to be trusted when it was opened; empty: it was
@@ -449,18 +451,6 @@ class Master : private ControlApi::Job {
   int exit_status_ = kExitAgain;
 };
 
-// Names the rules in force: FNV-1a over every pattern and code, so that a change of any of them shows.
-std::string RulesHash() {
-  uint64_t hash = kFnv1aOfNothing;
-  const auto add = [&hash](std::string_view text) { hash = Fnv1a(text, hash); };
-  const RuleSet& set = RuleTable::BuiltIn().set();
-  for (const Rule& rule : set.rules) add(rule.code);
-  for (const Pattern& pattern : ListPatterns(set)) add(pattern.text);
-  char text[17];
-  std::snprintf(text, sizeof text, "%016llx", static_cast<unsigned long long>(hash));
-  return text;
-}
-
 }  // namespace
 
 int RunMaster(const std::filesystem::path& job_directory) {
@@ -472,13 +462,16 @@ int RunMaster(const std::filesystem::path& job_directory) {
   if (!directory) return RefuseForNow(directory.error(), begun);
   Result<JobSpec> spec = directory->ReadSpec();
   if (!spec) return RefuseForNow(spec.error(), begun && access(directory->spec().c_str(), R_OK) != 0);
-  Result<Journal> journal = Journal::OpenOrCreate(directory->journal(), RulesHash());
+  Result<RulesInForce> rules = ReadRulesOf(*directory);
+  if (!rules) return RefuseForNow(rules.error(), begun);
+  Result<Journal> journal = Journal::OpenOrCreate(directory->journal(), HashOf(rules->table().set()));
   if (!journal) return Refuse(journal.error());
   CrashMark mark(directory->path() / "crash_mark");
   Result<Recovered> recovered = RecoverJob(*journal, mark);
   if (!recovered) return Refuse(recovered.error());
   if (!recovered->skipped_check.empty()) Log(recovered->skipped_check);
-  return Master(std::move(*directory), std::move(*spec), std::move(*journal), std::move(mark), std::move(*recovered))
+  return Master(std::move(*directory), std::move(*spec), std::move(*rules), std::move(*journal), std::move(mark),
+                std::move(*recovered))
       .Run();
 }
 
