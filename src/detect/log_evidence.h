@@ -69,7 +69,7 @@ class LogEvidence {
   PatternMatcher& matcher_;
   std::list<File> files_;
   // Of the file that is being read.
-  std::string pending_;                 // a line that is not whole yet, at most kLineMaxBytes
+  std::string pending_;                 // a line that is not whole yet, at most kLineMaxBytes and a piece
   std::optional<uint32_t> table_rank_;  // of torchelastic's table of failures: whom its next lines are about
   Voice* long_line_ = nullptr;          // whose line goes on that was too long to be kept
   uint64_t offset_ = 0;

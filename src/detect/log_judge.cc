@@ -23,7 +23,7 @@ constexpr std::string_view kJobName = "the whole job";
 // The ranks of a log as failures. Whoever has no number gets one behind those of the job.
 class Failures {
  public:
-  Failures(const std::vector<LogRank>& ranks) {
+  explicit Failures(const std::vector<LogRank>& ranks) {
     for (const LogRank& rank : ranks) {
       if (rank.number) ranks_of_job_ = std::max(ranks_of_job_, *rank.number + 1);
     }
@@ -139,6 +139,43 @@ NamedRanks RanksNamedBy(const RankFailure& teller, std::string_view rule) {
   return named;
 }
 
+// What became of the exit status of the whole; empty where it counts.
+std::string TakeExit(const RankExit& exit, Failures& failures, const RuleTable& rules) {
+  if (failures.list().size() == 1) {
+    failures.list().front().exit = exit;
+    return "";
+  }
+  const bool somebody_tells = failures.Find(rules).has_own_fault;
+  if (somebody_tells || !SaysSomething(exit, rules)) {
+    return DescribeEnding(RankFailure{.exit = exit}) + " is how the job ended, not any one rank";
+  }
+  failures.Add(std::nullopt, std::string(kJobName)).exit = exit;
+  return "";
+}
+
+struct Root {
+  std::optional<uint32_t> rank;
+  bool all = false;
+  std::string name;  // empty: it has none
+};
+
+Root RootOf(const RootCause& found, Failures& failures, const RuleTable& rules) {
+  if (!found.judgement.root_rank) return {.rank = {}, .all = found.all_alike, .name = ""};
+  const Rank blamed = *found.judgement.root_rank;
+  const auto as_root = [&](Rank rank) { return Root{failures.NumberOf(rank), false, failures.NameOf(rank)}; };
+  if (failures.NumberOf(blamed)) return as_root(blamed);
+  // A line that is nobody's may say whom it is about.
+  const NamedRanks named = RanksNamedBy(*found.teller, rules.rule(found.rule).code);
+  if (named.several) return {.rank = {}, .all = true, .name = ""};
+  if (named.only) return {.rank = named.only, .all = false, .name = "rank " + std::to_string(*named.only)};
+  if (!failures.IsNobody(blamed)) return failures.list().size() > 1 ? as_root(blamed) : Root{};
+  if (const auto speaker = failures.OnlySpeaker()) return as_root(*speaker);
+  // The kernel, say, tells of a broken device, and one rank's program that its device is broken.
+  const std::optional<RootCause> speaking = failures.FindAmongSpeakers(rules);
+  const bool has_own_fault = speaking && speaking->has_own_fault && speaking->judgement.root_rank;
+  return has_own_fault ? as_root(*speaking->judgement.root_rank) : Root{};
+}
+
 }  // namespace
 
 std::string_view Name(RetryLabel label) { return NameIn(kLabels, label); }
@@ -159,66 +196,32 @@ std::optional<RankExit> ParseExitCode(std::string_view text) {
 LogJudgement JudgeLogs(const std::vector<LogRank>& ranks, const std::optional<RankExit>& exit, const RuleTable& rules) {
   CHECK(!ranks.empty());
   Failures failures(ranks);
-  std::string job_exit;  // what became of the exit status of the whole
-  if (exit && ranks.size() == 1) failures.list().front().exit = *exit;
-  if (exit && ranks.size() > 1) {
-    const bool somebody_tells = failures.Find(rules).has_own_fault;
-    if (!somebody_tells && SaysSomething(*exit, rules)) {
-      failures.Add(std::nullopt, std::string(kJobName)).exit = *exit;
-    } else {
-      job_exit = DescribeEnding(RankFailure{.exit = *exit}) + " is how the job ended, not any one rank";
-    }
-  }
+  const std::string job_exit = exit ? TakeExit(*exit, failures, rules) : "";
   const RootCause found = failures.Find(rules);
   const Judgement& judgement = found.judgement;
   const Rule& rule = rules.rule(*rules.Find(judgement.fault));
+  const Root root = RootOf(found, failures, rules);
 
-  LogJudgement result;
-  result.label = LabelOf(rule, found.teller->exit.has_value());
-  result.fault_class = rule.fault_class;
+  LogJudgement result{.label = LabelOf(rule, found.teller->exit.has_value()),
+                      .fault_class = rule.fault_class,
+                      .code = rule.code,
+                      .message = judgement.message,
+                      .node_suspect = judgement.node_suspect,
+                      .root_rank = root.rank,
+                      .all_ranks = root.all,
+                      .root_name = root.name,
+                      .line = {},
+                      .rule = rules.rule(found.rule).code,
+                      .meaning = rule.message,
+                      .advice = rule.advice,
+                      .reasons = judgement.reasons,
+                      .about_cause = found.about_cause};
+  if (found.line) result.line = OriginalOf(ranks, *found.teller, *found.line, failures.list());
   if (rule.code == kUnknownErrorCode && SoundsLikeAnError(found.teller->last_error_line)) {
     result.label = RetryLabel::kNotRetryable;
     result.fault_class = FaultClass::kUserCode;
   }
-  result.code = rule.code;
-  result.message = judgement.message;
-  result.node_suspect = judgement.node_suspect;
-  result.all_ranks = found.all_alike;
-  result.rule = rules.rule(found.rule).code;
-  result.meaning = rule.message;
-  result.advice = rule.advice;
-  result.reasons = judgement.reasons;
-  result.about_cause = found.about_cause;
   if (!job_exit.empty()) result.reasons.push_back(job_exit);
-  if (found.line) result.line = OriginalOf(ranks, *found.teller, *found.line, failures.list());
-
-  if (judgement.root_rank) {
-    const Rank root = *judgement.root_rank;
-    result.root_rank = failures.NumberOf(root);
-    const bool is_told_apart = ranks.size() > 1 && !failures.IsNobody(root);
-    if (result.root_rank || is_told_apart) result.root_name = failures.NameOf(root);
-    if (!result.root_rank) {
-      const NamedRanks named = RanksNamedBy(*found.teller, result.rule);
-      result.all_ranks = named.several;
-      if (!named.several) result.root_rank = named.only;
-      if (result.root_rank) result.root_name = "rank " + std::to_string(*result.root_rank);
-    }
-    if (!result.root_rank && !result.all_ranks && failures.IsNobody(root)) {
-      if (const auto speaker = failures.OnlySpeaker()) {
-        result.root_rank = failures.NumberOf(*speaker);
-        result.root_name = failures.NameOf(*speaker);
-      }
-    }
-    // The kernel, say, tells of a broken device, and one rank's program that its device is broken.
-    if (!result.root_rank && !result.all_ranks && failures.IsNobody(root)) {
-      if (const auto speaking = failures.FindAmongSpeakers(rules); speaking && speaking->has_own_fault) {
-        if (const auto rank = speaking->judgement.root_rank) {
-          result.root_rank = failures.NumberOf(*rank);
-          result.root_name = failures.NameOf(*rank);
-        }
-      }
-    }
-  }
   return result;
 }
 
