@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# ./dev bench [NAME...]: micro benchmarks (programs *_bench) and the times of whole jobs, beside torchrun's.
+# ./dev bench [NAME...]: micro benchmarks (programs *_bench), the times of whole jobs beside torchrun's (end_to_end),
+# and what an agent costs beside ranks that print (agent_cpu).
 # Figures are only worth something from an optimised build on a quiet machine, so this builds and uses build-release.
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -8,14 +9,17 @@ source tools/build_tree.sh
 tools/install_packages.sh build test
 mapfile -t micro < <(find bench -name '*_bench.cc' -exec basename {} .cc \; | sort)
 chosen=("$@")
-if ((${#chosen[@]} == 0)); then chosen=("${micro[@]}" end_to_end); fi
-build_tree release programs "${chosen[@]/#end_to_end/aimaster}"
+if ((${#chosen[@]} == 0)); then chosen=("${micro[@]}" end_to_end agent_cpu); fi
+programs=("${chosen[@]/#end_to_end/aimaster}")
+build_tree release programs "${programs[@]/#agent_cpu/aimaster}"
 export AIMASTER_BIN=$PWD/build-release/bin AIMASTER_SOURCE=$PWD
 
 for name in "${chosen[@]}"; do
   echo "== $name"
   if [[ $name == end_to_end ]]; then
     /usr/bin/python3 bench/end_to_end.py --bin "$AIMASTER_BIN" --json build-release/end_to_end.json
+  elif [[ $name == agent_cpu ]]; then
+    /usr/bin/python3 bench/agent_cpu.py --bin "$AIMASTER_BIN"
   else
     "build-release/bench/$name"
   fi

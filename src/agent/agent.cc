@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <cstdio>
+#include <cstring>
 #include <filesystem>
 #include <utility>
 
@@ -13,6 +14,7 @@
 #include "agent/small_file.h"
 #include "core/clocks.h"
 #include "core/overloaded.h"
+#include "detect/compiled_rules.h"
 #include "shim/lease_format.h"
 
 namespace aimaster::agent {
@@ -36,6 +38,22 @@ std::string JobOfDirectory(const std::string& path) {
   return job ? job->text() : std::string();
 }
 
+// The user's own where the job was started with some. Where these can't be used the built-in ones still can.
+RulesInForce ReadRules(const std::string& job_directory) {
+  const std::string path = job_directory + "/" + kCompiledRulesFile;
+  const auto bytes = ReadWhole(path, kCompiledRulesMaxBytes);
+  Result<CompiledRules> own = CompiledRules{};
+  if (bytes) {
+    own = DecodeCompiledRules(*bytes);
+  } else if (!MeansAbsent(bytes.error())) {
+    own = Fail(ErrorKind::kEnvironment, std::strerror(bytes.error()));
+  }
+  Result<RulesInForce> rules = own ? RulesInForce::With(std::move(*own)) : std::unexpected(own.error());
+  if (rules) return std::move(*rules);
+  LogError(path + ": " + rules.error().message + "; output is searched by the built-in rules alone");
+  return *RulesInForce::With({});
+}
+
 Duration OrphanTimeout(uint32_t milliseconds) {
   return milliseconds == 0 ? Duration(kOrphanTimeoutDefault) : Duration(std::chrono::milliseconds(milliseconds));
 }
@@ -48,11 +66,12 @@ Agent::Agent(boost::asio::io_context& io, AgentOptions options, AgentFile file)
     : io_(io),
       options_(std::move(options)),
       file_(std::move(file)),
+      rules_(ReadRules(options_.job_directory)),
       lease_(NodeDirectory(options_) + "/" AIMASTER_FILE_LEASE, file_.boot_id, file_.process.pid,
              OrphanTimeout(file_.orphan_timeout_ms)),
       conversation_(MakeIdentity(), file_.greatest_epoch),
       ports_(io, [this] { return random_(); }),
-      logs_(io, NodeDirectory(options_) + "/reserve",
+      logs_(io, matcher_, NodeDirectory(options_) + "/reserve",
             [this](AttemptKey key) {
               v1::Report report;
               v1::AttemptId& id = *report.mutable_attempt_ready()->mutable_id();
@@ -312,6 +331,7 @@ void Agent::OnRankEnded(const AttemptLife& attempt, RankEnd& end) {
   if (end.exit && end.exit->signal == SIGKILL && !end.exit->stopped_by_us) {
     end.out_of_memory = oom_kills_.Take(MonotonicNow());
   }
+  if (HasSomethingToSay(end)) end.words = logs_.WordsOf(attempt.claim(), end.rank.local);
   core_dumps_.Alert();
 }
 

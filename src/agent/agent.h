@@ -112,7 +112,8 @@ class Agent : private SdkApi::Node {
   AgentOptions options_;
   AgentFile file_;
   std::mt19937_64 random_{std::random_device{}()};
-  PatternMatcher matcher_;
+  const RulesInForce rules_;
+  PatternMatcher matcher_{rules_};
   OomKills oom_kills_;
   LeaseKeeper lease_;
   bool told_lease_trouble_ = false;

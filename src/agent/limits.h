@@ -23,8 +23,7 @@ inline constexpr size_t kStringMaxBytes = 128 << 10;  // one argument or variabl
 // Small files that we read back: our own, the shim's, a framework's.
 inline constexpr size_t kSmallFileMaxBytes = 1 << 20;
 inline constexpr size_t kErrorFileMaxBytes = 64 << 10;
-inline constexpr size_t kLogTailMaxBytes = 64 << 10;  // scanned of each output file of a dead rank
-static_assert(kErrorTextMaxBytes < kErrorFileMaxBytes && kErrorTextMaxBytes < kLogTailMaxBytes);
+static_assert(kErrorTextMaxBytes < kErrorFileMaxBytes);
 
 // The master.
 inline constexpr auto kMasterSilentMax = 10s;  // nothing heard for so long: dial again
@@ -83,6 +82,18 @@ inline constexpr uint64_t kDiskWatermarkMax = 64 << 20;
 inline constexpr uint64_t kDiskLookFactor = 8;  // watermarks from which on it is looked at often
 inline constexpr int64_t kDiskReserveBytes = 1 << 20;
 inline constexpr uint64_t kScarceLogMaxBytes = 1 << 20;  // of each output file, while the disk is nearly full
+
+// Reading what ranks print. What is said last may be why a rank died: the last bytes, however old, and what was said
+// lately, however much followed.
+inline constexpr uint64_t kLogTailMaxBytes = 64 << 10;
+inline constexpr auto kSaidJustNow = 60s;               // and up to twice that
+inline constexpr uint64_t kScanBehindMax = 4 << 20;     // of one file; what is older is passed over
+inline constexpr uint64_t kScanOnAdoption = 256 << 10;  // of a file that another agent had read
+inline constexpr uint64_t kScanPerLook = 8 << 20;       // of all files: nothing else happens meanwhile
+inline constexpr size_t kScanChunkBytes = 64 << 10;     // read at a time
+inline constexpr size_t kScanStartBytes = 4 << 10;      // in which a line should begin
+static_assert(kErrorTextMaxBytes < kLogTailMaxBytes && kLogTailMaxBytes <= kScanOnAdoption &&
+              kScanOnAdoption <= kScanBehindMax && kScanBehindMax <= kScanPerLook);
 
 // Logs.
 inline constexpr auto kLogTick = 1s;

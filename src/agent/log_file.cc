@@ -68,6 +68,13 @@ uint64_t LogFile::Look() {
   return grown;
 }
 
+size_t LogFile::Read(uint64_t offset, std::span<char> bytes) {
+  if (!Open()) return 0;
+  const ssize_t got = ::pread(fd_, bytes.data(), bytes.size(), static_cast<off_t>(offset));
+  LetGo();
+  return static_cast<size_t>(std::max<ssize_t>(got, 0));
+}
+
 bool LogFile::Bound(uint64_t at_most) {
   const uint64_t max_bytes = max_bytes_ == 0 || at_most == 0 ? max_bytes_ + at_most : std::min(max_bytes_, at_most);
   if (max_bytes == 0 || !can_bound_ || blocks_bytes_ <= max_bytes || !Open() || !writable_) return false;

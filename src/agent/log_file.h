@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <string>
 
 namespace aimaster::agent {
@@ -16,6 +17,9 @@ class LogFile {
 
   // Bytes that came since the last look. A file that shrank was truncated by its program and counts from 0 again.
   uint64_t Look();
+  uint64_t size() const { return size_; }  // as of the last look
+  // What stands there; fewer bytes than asked for at its end, none where it can't be read.
+  size_t Read(uint64_t offset, std::span<char> bytes);
   bool has_output() const { return has_output_; }
   // When the last bytes were written, by the file system's clock. An agent that has just come learns it from here too.
   int64_t last_output_wall_ns() const { return last_output_wall_ns_; }

@@ -1,26 +1,33 @@
 #include "agent/log_watch.h"
 
 #include <algorithm>
+#include <optional>
 #include <utility>
 
 #include "agent/limits.h"
+#include "agent/log.h"
 #include "core/clocks.h"
 
 namespace aimaster::agent {
 
-LogWatch::LogWatch(boost::asio::io_context& io, std::string reserve_path, std::function<void(AttemptKey)> on_ready)
-    : on_ready_(std::move(on_ready)), disk_(std::move(reserve_path)), timer_(io) {}
+LogWatch::LogWatch(boost::asio::io_context& io, PatternMatcher& matcher, std::string reserve_path,
+                   std::function<void(AttemptKey)> on_ready)
+    : matcher_(matcher), on_ready_(std::move(on_ready)), disk_(std::move(reserve_path)), timer_(io) {}
+
+LogWatch::RankLog LogWatch::Open(const Claim& claim, uint32_t local) {
+  const std::string name = "rank" + std::to_string(local);
+  const std::string base = claim.log_directory + "/" + name;
+  return {.local = local,
+          .counts_as_ready = false,
+          .out = {LogFile(base + ".out", max_bytes_), LogScan(matcher_, name + ".out")},
+          .err = {LogFile(base + ".err", max_bytes_), LogScan(matcher_, name + ".err")}};
+}
 
 void LogWatch::Add(const Claim& claim, bool is_ready) {
   Watched watched{.directory = claim.log_directory, .ranks = {}, .since = MonotonicNow(), .is_ready = is_ready};
-  for (const ClaimedRank& rank : claim.ranks) {
-    const std::string base = claim.log_directory + "/rank" + std::to_string(rank.local);
-    RankLog log{.local = rank.local, .counts_as_ready = false, .files = {}};
-    log.files.emplace_back(base + ".out", max_bytes_);
-    log.files.emplace_back(base + ".err", max_bytes_);
-    watched.ranks.push_back(std::move(log));
-  }
+  for (const ClaimedRank& rank : claim.ranks) watched.ranks.push_back(Open(claim, rank.local));
   disk_.Open();
+  may_read_ = kScanPerLook;
   const auto [added, is_new] = watched_.insert_or_assign(claim.key, std::move(watched));
   LookAt(claim.key, added->second);
   Schedule();
@@ -35,6 +42,23 @@ void LogWatch::RankEnded(AttemptKey key, uint32_t local, bool well) {
   LookAt(key, found->second);
 }
 
+RankWords LogWatch::WordsOf(const Claim& claim, uint32_t local) {
+  const Monotonic now = MonotonicNow();
+  std::optional<RankLog> opened;
+  RankLog* log = nullptr;
+  if (const auto found = watched_.find(claim.key); found != watched_.end()) {
+    const auto rank = std::ranges::find(found->second.ranks, local, &RankLog::local);
+    if (rank != found->second.ranks.end()) log = &*rank;
+  }
+  if (log == nullptr) log = &opened.emplace(Open(claim, local));
+  LogScan::Said err = log->err.scan.ReadAll(log->err.file, now), out = log->out.scan.ReadAll(log->out.file, now);
+  if (!matcher_.error().empty() && !std::exchange(told_matcher_error_, true)) LogError(matcher_.error());
+  RankWords words{.matches = std::move(err.matches),
+                  .last_line = err.last_line.empty() ? std::move(out.last_line) : std::move(err.last_line)};
+  words.matches.insert(words.matches.end(), out.matches.begin(), out.matches.end());
+  return words;
+}
+
 void LogWatch::Remove(AttemptKey key) {
   const auto found = watched_.find(key);
   if (found == watched_.end()) return;
@@ -47,6 +71,8 @@ void LogWatch::Remove(AttemptKey key) {
 void LogWatch::Look() {
   const Monotonic now = MonotonicNow();
   has_more_to_free_ = false;
+  has_more_to_read_ = false;
+  may_read_ = kScanPerLook;
   for (auto entry = watched_.begin(); entry != watched_.end();) {
     const bool has_more = LookAt(entry->first, entry->second);
     has_more_to_free_ = has_more_to_free_ || has_more;
@@ -73,14 +99,9 @@ bool LogWatch::LookAt(AttemptKey key, Watched& watched) {
   bool has_more = false;
   bool all_ready = true;
   for (RankLog& rank : watched.ranks) {
-    for (LogFile& file : rank.files) {
-      const uint64_t grown = file.Look();
-      if (grown > 0) {
-        activity_.bytes += grown;
-        activity_.last_output_wall_ns = std::max(activity_.last_output_wall_ns, file.last_output_wall_ns());
-      }
-      has_more = file.Bound(disk_state_ == DiskState::kScarce ? kScarceLogMaxBytes : 0) || has_more;
-      rank.counts_as_ready = rank.counts_as_ready || file.has_output();
+    for (Output* output : {&rank.out, &rank.err}) {
+      has_more = LookAt(*output) || has_more;
+      rank.counts_as_ready = rank.counts_as_ready || output->file.has_output();
     }
     all_ready = all_ready && rank.counts_as_ready;
   }
@@ -88,11 +109,23 @@ bool LogWatch::LookAt(AttemptKey key, Watched& watched) {
   return has_more;
 }
 
+bool LogWatch::LookAt(Output& output) {
+  LogFile& file = output.file;
+  const uint64_t grown = file.Look();
+  if (grown > 0) {
+    activity_.bytes += grown;
+    activity_.last_output_wall_ns = std::max(activity_.last_output_wall_ns, file.last_output_wall_ns());
+  }
+  has_more_to_read_ = output.scan.ReadOn(file, may_read_, MonotonicNow()) || has_more_to_read_;
+  return file.Bound(disk_state_ == DiskState::kScarce ? kScarceLogMaxBytes : 0);  // after it was read
+}
+
 Duration LogWatch::NextDelay(Monotonic now) const {
   if (has_more_to_free_ || std::ranges::any_of(watched_, [](const auto& entry) { return entry.second.is_ending; })) {
     return Duration::zero();
   }
-  Duration delay = is_growing_fast_ || disk_state_ != DiskState::kRoomy ? Duration(kLogTickFast) : Duration(kLogTick);
+  const bool is_busy = is_growing_fast_ || has_more_to_read_ || disk_state_ != DiskState::kRoomy;
+  Duration delay = is_busy ? Duration(kLogTickFast) : Duration(kLogTick);
   for (const auto& [key, watched] : watched_) {
     if (watched.is_ready) continue;
     const Duration age = now - watched.since;

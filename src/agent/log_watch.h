@@ -1,6 +1,7 @@
-// LogWatch looks at the output files of all live ranks: how much they print, when they first did, and that none takes
-// more room than it may, and all together no more than there is. It looks often while an attempt is young (people wait
-// for `ready`) and while a file grows fast (its bound must hold), and once per second otherwise.
+// LogWatch looks at the output files of all live ranks: how much they print, when they first did, what of it a rule
+// knows, and that none takes more room than it may, and all together no more than there is. It looks often while an
+// attempt is young (people wait for `ready`), while a file grows fast (its bound must hold) and while there is much to
+// read, and once per second otherwise.
 #pragma once
 
 #include <boost/asio/io_context.hpp>
@@ -14,6 +15,8 @@
 #include "agent/conversation.h"
 #include "agent/disk_guard.h"
 #include "agent/log_file.h"
+#include "agent/log_scan.h"
+#include "agent/rank_report.h"
 #include "agent/timer.h"
 #include "core/time.h"
 
@@ -22,11 +25,14 @@ namespace aimaster::agent {
 class LogWatch {
  public:
   // `on_ready`: each rank of the attempt has printed something, or ended well. Once per attempt.
-  LogWatch(boost::asio::io_context& io, std::string reserve_path, std::function<void(AttemptKey)> on_ready);
+  LogWatch(boost::asio::io_context& io, PatternMatcher& matcher, std::string reserve_path,
+           std::function<void(AttemptKey)> on_ready);
 
   void SetMaxBytes(uint64_t max_bytes) { max_bytes_ = max_bytes; }  // of each file of attempts added from now on
   void Add(const Claim& claim, bool is_ready);
   void RankEnded(AttemptKey key, uint32_t local, bool well);
+  // What a rank that has ended said, also of an attempt that is not watched (any more).
+  RankWords WordsOf(const Claim& claim, uint32_t local);
   // Looks a last time and lets go.
   void Remove(AttemptKey key);
 
@@ -36,10 +42,14 @@ class LogWatch {
   const LogActivity& activity() const { return activity_; }
 
  private:
+  struct Output {
+    LogFile file;
+    LogScan scan;
+  };
   struct RankLog {
     uint32_t local = 0;
     bool counts_as_ready = false;
-    std::vector<LogFile> files;
+    Output out, err;
   };
   struct Watched {
     std::string directory;
@@ -49,13 +59,17 @@ class LogWatch {
     bool is_ending = false;  // let go once its files are within their bounds
   };
 
+  RankLog Open(const Claim& claim, uint32_t local);
   void Look();
   void LookAtDisk(uint64_t bytes_per_second);
   // True when there is more room to give back.
   bool LookAt(AttemptKey key, Watched& watched);
+  bool LookAt(Output& output);
   Duration NextDelay(Monotonic now) const;
   void Schedule();
 
+  PatternMatcher& matcher_;
+  bool told_matcher_error_ = false;
   std::function<void(AttemptKey)> on_ready_;
   DiskGuard disk_;
   DiskState disk_state_ = DiskState::kRoomy;
@@ -64,6 +78,8 @@ class LogWatch {
   LogActivity activity_;
   bool is_growing_fast_ = false;
   bool has_more_to_free_ = false;
+  bool has_more_to_read_ = false;
+  uint64_t may_read_ = 0;        // in this look
   double bytes_per_second_ = 0;  // lately
   uint64_t bytes_then_ = 0;
   Monotonic rate_since_;

@@ -1,11 +1,6 @@
 #include "agent/rank_report.h"
 
-#include <fcntl.h>
 #include <signal.h>
-#include <sys/stat.h>
-#include <unistd.h>
-
-#include <algorithm>
 
 #include "agent/error_file.h"
 #include "agent/limits.h"
@@ -15,60 +10,25 @@
 namespace aimaster::agent {
 namespace {
 
-struct Tail {
-  std::string bytes;
-  uint64_t offset = 0;  // of the first of them in the file
-};
-
-// The last bytes of a regular file, from the start of a line.
-Tail ReadTail(const std::string& path) {
-  Tail tail;
-  const int fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
-  if (fd < 0) return tail;
-  struct stat status{};
-  if (::fstat(fd, &status) == 0 && S_ISREG(status.st_mode)) {
-    const auto size = static_cast<uint64_t>(status.st_size);
-    tail.offset = size - std::min<uint64_t>(size, kLogTailMaxBytes);
-    tail.bytes.resize(size - tail.offset);
-    const ssize_t got = ::pread(fd, tail.bytes.data(), tail.bytes.size(), static_cast<off_t>(tail.offset));
-    tail.bytes.resize(static_cast<size_t>(std::max<ssize_t>(got, 0)));
-  }
-  ::close(fd);
-  const size_t line_end = tail.offset == 0 ? std::string::npos : tail.bytes.find('\n');
-  if (line_end != std::string::npos) {
-    tail.bytes.erase(0, line_end + 1);
-    tail.offset += line_end + 1;
-  }
-  return tail;
-}
-
-// The matches of a text go into the report; returns its last telling line.
-std::string ScanText(const Tail& tail, const std::string& file, PatternMatcher& matcher, v1::RankExited& report) {
-  if (tail.bytes.empty()) return {};
-  LineScanner scanner(matcher, file);
-  scanner.Feed(tail.bytes, tail.offset);
-  scanner.Finish();
-  for (const aimaster::LineMatch& match : scanner.Matches()) {
-    if (report.matches_size() >= static_cast<int>(kMatchesPerRankMax)) break;
+void Add(const std::vector<aimaster::LineMatch>& matches, v1::RankExited& report) {
+  for (const aimaster::LineMatch& match : matches) {
+    if (report.matches_size() >= static_cast<int>(kMatchesPerRankMax)) return;
     v1::LineMatch& added = *report.add_matches();
     added.set_rule(match.rule);
     added.set_line(SafeText(match.line));
     added.set_file(match.file);
     added.set_offset(match.offset);
   }
-  return SafeText(scanner.last_error_line());
-}
-
-std::string Scan(const Claim& claim, const std::string& file, PatternMatcher& matcher, v1::RankExited& report) {
-  return ScanText(ReadTail(claim.log_directory + "/" + file), file, matcher, report);
-}
-
-// A rank that we ended by a signal has nothing of its own to say, and there may be many of them at once.
-bool IsOurDoing(const RankExitFile& exit) {
-  return (exit.stopped_by_us || exit.orphaned_ms > 0) && (exit.signal == SIGTERM || exit.signal == SIGKILL);
 }
 
 }  // namespace
+
+bool HasSomethingToSay(const RankEnd& end) {
+  if (!end.exit) return true;
+  const RankExitFile& exit = *end.exit;
+  if (exit.code == 0) return false;
+  return !((exit.stopped_by_us || exit.orphaned_ms > 0) && (exit.signal == SIGTERM || exit.signal == SIGKILL));
+}
 
 v1::RankExited MakeRankReport(const AttemptDirectory& directory, const Claim& claim, const RankEnd& end,
                               const ClockEstimate& clock, PatternMatcher& matcher, std::optional<Moment> now) {
@@ -95,7 +55,7 @@ v1::RankExited MakeRankReport(const AttemptDirectory& directory, const Claim& cl
   report.set_dump_start_ns(end.dump_start_ns);
   report.set_clock_offset_ns(clock.offset.count());
   report.set_clock_uncertainty_ns(clock.uncertainty.count());
-  if (end.exit && (end.exit->code == 0 || IsOurDoing(*end.exit))) return report;
+  if (!HasSomethingToSay(end)) return report;
 
   const std::string name = "rank" + std::to_string(end.rank.local);
   // The error file first: it is what the program itself chose to say, and the number of matches is bounded.
@@ -103,11 +63,10 @@ v1::RankExited MakeRankReport(const AttemptDirectory& directory, const Claim& cl
   if (const auto error = text ? ParseErrorFile(*text) : std::nullopt) {
     report.set_error_file_message(error->message);
     report.set_error_file_time_ns(error->time_ns);
-    ScanText({.bytes = error->message + "\n"}, name + ".error.json", matcher, report);
+    Add(ScanText(matcher, error->message, name + ".error.json"), report);
   }
-  const std::string error_line = Scan(claim, name + ".err", matcher, report);
-  const std::string output_line = Scan(claim, name + ".out", matcher, report);
-  report.set_last_error_line(error_line.empty() ? output_line : error_line);
+  Add(end.words.matches, report);
+  report.set_last_error_line(SafeText(end.words.last_line));
   return report;
 }
 

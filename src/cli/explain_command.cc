@@ -13,6 +13,7 @@
 #include "core/count.h"
 #include "detect/rule_table.h"
 #include "journal/job_json.h"
+#include "journal/job_rules.h"
 
 namespace aimaster::cli {
 namespace {
@@ -25,8 +26,8 @@ constexpr size_t kRankRangesShown = 8;  // of one kind
 // Tells the decisions of one job.
 class Story {
  public:
-  Story(const OpenedJob& job, const JobSnapshot& snapshot, const Terminal& terminal)
-      : job_(job), snapshot_(snapshot), terminal_(terminal) {}
+  Story(const OpenedJob& job, const JobSnapshot& snapshot, const RuleTable& rules, const Terminal& terminal)
+      : job_(job), snapshot_(snapshot), rules_(rules), terminal_(terminal) {}
 
   std::string Heading() const {
     const JobSummary& summary = snapshot_.summary;
@@ -112,17 +113,17 @@ class Story {
     static const std::map<Retryable, std::string> kRetry = {{Retryable::kYes, "retryable"},
                                                             {Retryable::kNo, "not retryable"},
                                                             {Retryable::kOncePerPlace, "retryable once per place"}};
-    const RuleTable& rules = RuleTable::BuiltIn();
-    const std::optional<RuleIndex> index = rules.Find(judgement.fault);
-    const std::string meaning = index ? ": " + rules.rule(*index).message : "";
+    const std::optional<RuleIndex> index = rules_.Find(judgement.fault);
+    const std::string meaning = index ? ": " + rules_.rule(*index).message : "";
     std::string text = Entry(
         "rule", judgement.fault + " (" + judgement.category + ", " + kRetry.at(judgement.retryable) + ")" + meaning);
-    if (index && !rules.rule(*index).advice.empty()) text += Entry("advice", rules.rule(*index).advice);
+    if (index && !rules_.rule(*index).advice.empty()) text += Entry("advice", rules_.rule(*index).advice);
     return text;
   }
 
   const OpenedJob& job_;
   const JobSnapshot& snapshot_;
+  const RuleTable& rules_;
   const Terminal& terminal_;
 };
 
@@ -138,7 +139,8 @@ int Run(const Arguments& arguments) {
   const Result<std::vector<Explanation>> explanations = job->reader.ReadExplanations();
   if (!explanations) return Complain(explanations.error());
   const Terminal terminal = LookAt(1);
-  const Story story(*job, *snapshot, terminal);
+  const Result<RulesInForce> rules = ReadRulesOf(job->directory);  // says what codes mean: no reason to be silent
+  const Story story(*job, *snapshot, rules ? rules->table() : RuleTable::BuiltIn(), terminal);
   std::string text = story.Heading();
   for (const Explanation& explanation : *explanations) text += story.Tell(explanation);
   return Print(text);

@@ -9,6 +9,7 @@
 #include "cli/job_texts.h"
 #include "cli/log_input.h"
 #include "cli/report.h"
+#include "cli/rule_file.h"
 #include "cli/terminal.h"
 #include "cli/text.h"
 #include "core/quote.h"
@@ -25,6 +26,9 @@ constexpr std::array kOptions = {
     Option{.name = "--exit-code",
            .value = "N",
            .help = "how it ended: 137, or -9 for signal 9; of several ranks: how the job ended"},
+    Option{.name = "--rules",
+           .value = "FILE",
+           .help = "rules of your own (YAML, docs/rules.md), which override and add to the built-in ones"},
     Option{.name = "--json", .help = "as a JSON object"},
 };
 constexpr size_t kFilesMax = 100'000;
@@ -106,6 +110,17 @@ std::string Story(const LogJudgement& judgement, const Terminal& terminal) {
   return text;
 }
 
+int JudgeBy(const RulesInForce& rules, const std::optional<RankExit>& exit, const Arguments& arguments) {
+  PatternMatcher matcher(rules);
+  LogEvidence evidence(matcher);
+  for (const std::string& file : arguments.operands) {
+    if (const Status read = ReadLog(file, evidence); !read) return Complain(read.error());
+  }
+  if (!matcher.error().empty()) return Complain({ErrorKind::kEnvironment, matcher.error()});
+  const LogJudgement judgement = JudgeLogs(evidence.Ranks(), exit, matcher.rules());
+  return arguments.Has("--json") ? PrintJson(JudgementJson(judgement)) : Print(Story(judgement, LookAt(1)));
+}
+
 int Run(const Arguments& arguments) {
   std::optional<RankExit> exit;
   if (arguments.Has("--exit-code")) {
@@ -115,18 +130,14 @@ int Run(const Arguments& arguments) {
                                               "; allowed: an exit code from 0 to 255, or -1 to -64 for a signal"});
     }
   }
-  const std::vector<std::string>& files = arguments.operands;
-  if (std::count(files.begin(), files.end(), kStandardInput) > 1) {
+  if (std::ranges::count(arguments.operands, kStandardInput) > 1) {
     return Complain({ErrorKind::kUsage, "standard input (-) can be read once only"});
   }
-  PatternMatcher matcher;
-  LogEvidence evidence(matcher);
-  for (const std::string& file : files) {
-    if (const Status read = ReadLog(file, evidence); !read) return Complain(read.error());
-  }
-  if (!matcher.error().empty()) return Complain({ErrorKind::kEnvironment, matcher.error()});
-  const LogJudgement judgement = JudgeLogs(evidence.Ranks(), exit, matcher.rules());
-  return arguments.Has("--json") ? PrintJson(JudgementJson(judgement)) : Print(Story(judgement, LookAt(1)));
+  if (!arguments.Has("--rules")) return JudgeBy(RulesInForce::BuiltIn(), exit, arguments);
+  const Result<LoadedRules> rules = LoadRuleFile(arguments.Text("--rules"));
+  if (!rules) return Complain(rules.error());
+  if (!rules->note.empty()) Complain({ErrorKind::kEnvironment, rules->note});
+  return JudgeBy(rules->in_force, exit, arguments);
 }
 
 }  // namespace
@@ -154,6 +165,7 @@ const Command kJudgeCommand = {
         "The exit code is 0 whenever there is a judgement.",
     .examples =
         "aimaster judge train.log\naimaster judge --exit-code 137 logs/rank*.err\n"
+        "aimaster judge --rules cluster.yaml train.log\n"
         "kubectl logs job/train | aimaster judge --json - | jq -r .label",
     .options = kOptions,
     .run = &Run,

@@ -13,7 +13,7 @@ RuleSet BuiltInRuleSet();
 // All patterns of BuiltInRuleSet() in the order of ListPatterns, see CompiledPatterns. No line has to be tried of which
 // the words say nothing: rules_compiler insists on it.
 struct BuiltInDatabases {
-  std::span<const char> lines, words;
+  std::span<const char> lines, words, short_words;
 };
 BuiltInDatabases BuiltInPatterns();
 

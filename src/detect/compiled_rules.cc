@@ -150,6 +150,7 @@ std::string Encode(const CompiledRules& rules) {
   out.Texts(rules.rules.never_root);
   out.Text(rules.patterns.lines);
   out.Text(rules.patterns.words);
+  out.Text(rules.patterns.short_words);
   out.Number(rules.patterns.every_line ? 1 : 0);
   return out.Take();
 }
@@ -173,6 +174,7 @@ Result<CompiledRules> DecodeCompiledRules(std::string_view bytes) {
   rules.rules.never_root = in.Texts();
   rules.patterns.lines = in.Text();
   rules.patterns.words = in.Text();
+  rules.patterns.short_words = in.Text();
   rules.patterns.every_line = in.Number() == 1;
   if (in.failed() || !in.is_at_end()) return damaged();
   return rules;

@@ -2,9 +2,10 @@
 // YAML or compile anything. It lies in the job's directory (rules.compiled) and in the cache of the home.
 //
 //   "AIMRULES"  number 1  text build  text source
-//   number of rules { text code, category, class, role, retryable; number severity; number node_suspect; text message, advice;
+//   number of rules { text code, category, class, role, retryable; number severity; number node_suspect; text message,
+//   advice;
 //                     texts patterns, frames; numbers exit_codes, signals; texts endings }
-//   texts never_root  text lines  text words  number every_line
+//   texts never_root  text lines, words, short_words  number every_line
 //   8 bytes: FNV-1a of all before
 //
 // A number is 4 bytes, little-endian; a text its length as a number, then its bytes; texts and numbers are their count,

@@ -14,6 +14,7 @@ namespace {
 constexpr size_t kRulesKept = kMatchesPerRankMax / 2;  // two lines each
 constexpr size_t kVoicesMax = 256;                     // more labels than that are no labels
 constexpr size_t kPageBytes = 64 << 10;                // read at one glance; it should stay in the processor's cache
+constexpr size_t kPageWorthBytes = 1 << 10;            // less than that is read line by line at once
 constexpr uint64_t kExceptionReachBytes = 16 << 10;    // an exception is old news when more was printed after it
 
 bool IsBlank(std::string_view text) { return text.find_first_not_of(" \t") == std::string_view::npos; }
@@ -77,8 +78,9 @@ void LineScanner::ReadLines(std::string_view text, uint64_t offset) {
   };
   for (size_t page = 0, next_page = 0; page < text.size(); page = next_page) {
     next_page = std::min(EndOfLine(text, std::min(page + kPageBytes, text.size())) + 1, text.size());
-    const auto suspects = reading_ == Reading::kSuspectLines ? suspect_lines.In(text.substr(page, next_page - page))
-                                                             : std::optional<std::span<const LineRange>>();
+    const bool is_page = reading_ == Reading::kSuspectLines && next_page - page >= kPageWorthBytes;
+    const auto suspects =
+        is_page ? suspect_lines.In(text.substr(page, next_page - page)) : std::optional<std::span<const LineRange>>();
     auto suspect = suspects ? suspects->begin() : std::span<const LineRange>::iterator();
     while (at < next_page) {
       const bool is_every_line = !suspects || IsAttentive(offset + at);

@@ -18,12 +18,22 @@ inline constexpr size_t kLineTailBytes = 2 << 10;  // … and this much of its e
 
 inline bool IsLineEnd(char c) { return c == '\n' || c == '\r' || c == '\0'; }
 
+// Whether one of these eight bytes is '\r' or below, as hardly any other is.
+inline bool MayHoldLineEnd(const char* eight) {
+  constexpr uint64_t kEach = 0x0101010101010101;
+  uint64_t bytes;
+  std::memcpy(&bytes, eight, sizeof bytes);
+  return ((bytes - 0x0e * kEach) & ~bytes & (0x80 * kEach)) != 0;
+}
+
 // Of the line that the byte at `at` belongs to.
 inline size_t StartOfLine(std::string_view text, size_t at) {
+  while (at >= 8 && !MayHoldLineEnd(text.data() + at - 8)) at -= 8;
   while (at > 0 && !IsLineEnd(text[at - 1])) --at;
   return at;
 }
 inline size_t EndOfLine(std::string_view text, size_t at) {
+  while (at + 8 <= text.size() && !MayHoldLineEnd(text.data() + at)) at += 8;
   while (at < text.size() && !IsLineEnd(text[at])) ++at;
   return at;
 }

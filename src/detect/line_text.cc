@@ -14,20 +14,39 @@ constexpr std::string_view kEllipsis = "…";
 bool IsDigit(char c) { return c >= '0' && c <= '9'; }
 bool IsBlank(char c) { return c == ' ' || c == '\t'; }
 
+bool IsPlain(char c) { return (c >= 0x20 && c < 0x7f) || c == '\t'; }
+
+// Whether all eight characters are printable ASCII; a tab may be taken for one that is not.
+bool ArePlain(uint64_t bytes) {
+  constexpr uint64_t kEach = 0x0101010101010101;
+  const uint64_t below_blank = (bytes - 0x20 * kEach) & ~bytes;
+  const uint64_t above_tilde = bytes + kEach;  // 0x7f becomes 0x80; the carries of greater ones don't matter
+  return ((below_blank | above_tilde | bytes) & (0x80 * kEach)) == 0;
+}
+
 // How much at the start is printable ASCII and tabs alone. Eight bytes at a time: nearly every line is, and all of them
 // are asked.
 size_t PlainLength(std::string_view text) {
-  constexpr uint64_t kEach = 0x0101010101010101;
   size_t at = 0;
-  for (; at + 8 <= text.size(); at += 8) {
-    uint64_t bytes;
-    std::memcpy(&bytes, text.data() + at, 8);
-    const uint64_t below_blank = (bytes - 0x20 * kEach) & ~bytes;
-    const uint64_t above_tilde = bytes + kEach;  // 0x7f becomes 0x80; the carries of greater ones don't matter
-    if (((below_blank | above_tilde | bytes) & (0x80 * kEach)) != 0) break;
+  for (uint64_t bytes; at + sizeof bytes <= text.size(); at += sizeof bytes) {
+    std::memcpy(&bytes, text.data() + at, sizeof bytes);
+    if (!ArePlain(bytes)) break;
   }
-  while (at < text.size() && ((text[at] >= 0x20 && text[at] < 0x7f) || text[at] == '\t')) ++at;
+  while (at < text.size() && IsPlain(text[at])) ++at;
   return at;
+}
+
+// Moves the plain characters at the start of `text` to `to`; returns where they end there.
+char* MovePlain(std::string_view& text, char* to) {
+  size_t at = 0;
+  for (uint64_t bytes; at + sizeof bytes <= text.size(); at += sizeof bytes) {
+    std::memcpy(&bytes, text.data() + at, sizeof bytes);
+    if (!ArePlain(bytes)) break;
+    std::memcpy(to + at, &bytes, sizeof bytes);
+  }
+  for (; at < text.size() && IsPlain(text[at]); ++at) to[at] = text[at];
+  text.remove_prefix(at);
+  return to + at;
 }
 
 bool IsControl(char c) {
@@ -226,32 +245,34 @@ size_t ActorLabel(std::string_view text) {
 }  // namespace
 
 std::string_view CleanLine(std::string_view line, std::string& buffer) {
-  size_t at = PlainLength(line);
-  if (at == line.size()) return TrimEnd(line);
-  buffer.assign(line, 0, at);
-  while (at < line.size()) {
-    const auto c = static_cast<unsigned char>(line[at]);
+  const size_t plain = PlainLength(line);
+  if (plain == line.size()) return TrimEnd(line);
+  // A byte becomes three at most. Written to by pointer: this is asked of each line that has a colour.
+  if (buffer.size() < 3 * line.size()) buffer.resize(3 * line.size());
+  char* const begin = buffer.data();
+  char* end = begin + plain;
+  std::memcpy(begin, line.data(), plain);
+  for (std::string_view rest = line.substr(plain); !rest.empty(); end = MovePlain(rest, end)) {
+    const auto c = static_cast<unsigned char>(rest[0]);
+    size_t taken = 1;
     if (c == 0x1b) {
-      at += AnsiLength(line.substr(at));
+      taken = AnsiLength(rest);
     } else if (c == '\b') {
-      while (!buffer.empty() && (static_cast<unsigned char>(buffer.back()) & 0xc0) == 0x80) buffer.pop_back();
-      if (!buffer.empty()) buffer.pop_back();
-      ++at;
+      while (end > begin && (static_cast<unsigned char>(end[-1]) & 0xc0) == 0x80) --end;
+      if (end > begin) --end;
     } else if (c < 0x80) {
-      buffer += (c < 0x20 && c != '\t') || c == 0x7f ? ' ' : static_cast<char>(c);
-      ++at;
-    } else if (const size_t length = Utf8Length(line.substr(at)); length > 0) {
-      buffer.append(line, at, length);
-      at += length;
+      *end++ = c == '\t' ? '\t' : ' ';
+    } else if (const size_t length = Utf8Length(rest); length > 0) {
+      std::memcpy(end, rest.data(), length);
+      end += length;
+      taken = length;
     } else {
-      buffer += kReplacement;
-      ++at;
+      std::memcpy(end, kReplacement.data(), kReplacement.size());
+      end += kReplacement.size();
     }
-    const size_t plain = PlainLength(line.substr(at));
-    buffer.append(line, at, plain);
-    at += plain;
+    rest.remove_prefix(taken);
   }
-  return TrimEnd(buffer);
+  return TrimEnd({begin, static_cast<size_t>(end - begin)});
 }
 
 size_t FindControl(std::string_view text, size_t from) {

@@ -8,8 +8,6 @@ namespace {
 
 constexpr size_t kVoicesMax = 4096;  // per file; more labels than that are no labels
 
-bool IsLineEnd(char c) { return c == '\n' || c == '\r'; }
-
 }  // namespace
 
 void LogEvidence::Begin(const std::string& path) {
@@ -42,7 +40,7 @@ void LogEvidence::Feed(std::string_view bytes) {
     pending_ += bytes.substr(0, piece);
     bytes.remove_prefix(piece);
     offset_ += piece;
-    const bool whole = IsLineEnd(pending_.back());
+    const bool whole = pending_.back() == '\n' || pending_.back() == '\r';
     if (!whole && pending_.size() < kLineMaxBytes) return;
     Voice& voice = VoiceOf(pending_);
     voice.scanner.Feed(pending_, offset_ - pending_.size());

@@ -168,9 +168,11 @@ bool Follows(std::string_view rest, std::string_view behind) {
 
 Speaker SpeakerOf(std::string_view line) {
   std::string buffer;
-  const std::string_view head = CleanLine(line.substr(0, kHeadBytes), buffer);
+  std::string_view head = line.substr(0, kHeadBytes);
+  if (head.find('\x1b') != std::string_view::npos) head = CleanLine(head, buffer);
   const auto [label, text] = SplitRankLabels(head);
   if (!label.empty()) return FromLabel(label);
+  if (text.find('[') == std::string_view::npos) return {};  // as most lines; libraries say it in brackets
   if (const auto library = FromNcclLine(text)) return *library;
   if (const auto group = FromProcessGroup(text)) return *group;
   return {};

@@ -14,6 +14,7 @@ namespace aimaster {
 struct CompiledPatterns {
   std::string lines;        // the expressions, to be tried on one line at a time; numbered as they were given
   std::string words;        // plain texts: a line in which none of them stands matches no expression of kind kLine
+  std::string short_words;  // the few short ones among them; apart, both are found faster
   bool every_line = false;  // but for some expressions, so that each line has to be tried
   bool operator==(const CompiledPatterns&) const = default;
 };

@@ -4,6 +4,7 @@
 #include <hs/hs_runtime.h>
 
 #include <algorithm>
+#include <functional>
 #include <utility>
 
 namespace aimaster {
@@ -75,8 +76,12 @@ PatternMatcher::Database PatternMatcher::Load(std::span<const char> serialised) 
 void PatternMatcher::Load() {
   loaded_ = true;
   for (const PatternPart& part : rules_.parts()) {
-    Part loaded{.lines = Load(part.lines), .words = Load(part.words), .meanings = &part.meanings};
-    every_line_ = every_line_ || part.every_line || (!part.words.empty() && !loaded.words);
+    Part loaded{.lines = Load(part.lines),
+                .words = Load(part.words),
+                .short_words = Load(part.short_words),
+                .meanings = &part.meanings};
+    const bool has_all_words = (part.words.empty() || loaded.words) && (part.short_words.empty() || loaded.short_words);
+    every_line_ = every_line_ || part.every_line || !has_all_words;
     if (loaded.lines) parts_.push_back(std::move(loaded));
   }
 }
@@ -100,8 +105,10 @@ bool PatternMatcher::FindWords(std::string_view text, std::vector<uint32_t>& end
   if (!loaded_) Load();
   if (every_line_) return false;
   for (const Part& part : parts_) {
-    if (!part.words) continue;
-    hs_scan(part.words.get(), text.data(), static_cast<unsigned>(text.size()), 0, scratch_.get(), OnWord, &ends);
+    for (const Database& words : {std::cref(part.words), std::cref(part.short_words)}) {
+      if (words)
+        hs_scan(words.get(), text.data(), static_cast<unsigned>(text.size()), 0, scratch_.get(), OnWord, &ends);
+    }
   }
   return true;
 }

@@ -50,7 +50,7 @@ class PatternMatcher {
  private:
   using Database = std::unique_ptr<hs_database, void (*)(hs_database*)>;
   struct Part {
-    Database lines, words;
+    Database lines, words, short_words;
     const std::vector<PatternMeaning>* meanings = nullptr;
   };
 

@@ -75,7 +75,8 @@ std::string HashOf(const RuleSet& set) {
   const auto itself = [](const std::string& text) { return text; };
   const auto number = [](int value) { return std::to_string(value); };
   for (const Rule& rule : set.rules) {
-    add(rule.code), add(Name(rule.category)), add(Name(rule.fault_class)), add(Name(rule.role)), add(Name(rule.retryable));
+    add(rule.code), add(Name(rule.category)), add(Name(rule.fault_class)), add(Name(rule.role)),
+        add(Name(rule.retryable));
     add(number(static_cast<int>(rule.severity))), add(rule.node_suspect ? "suspect" : "");
     add(rule.message), add(rule.advice);
     add_all(rule.patterns, itself), add_all(rule.frames, itself);

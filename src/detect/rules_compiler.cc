@@ -98,8 +98,10 @@ std::string Generate(const RuleSet& set, const CompiledPatterns& patterns) {
   out << "  }, .never_root = " << Braced(set.never_root, Literal) << "};\n}\n\n";
   WriteBytes(out, "kLines", patterns.lines);
   WriteBytes(out, "kWords", patterns.words);
+  WriteBytes(out, "kShortWords", patterns.short_words);
   out << "BuiltInDatabases BuiltInPatterns() {\n"
-      << "  return {{kLines, sizeof kLines - 1}, {kWords, sizeof kWords - 1}};\n}\n\n}  // namespace aimaster\n";
+      << "  return {{kLines, sizeof kLines - 1}, {kWords, sizeof kWords - 1}, {kShortWords, sizeof kShortWords - "
+         "1}};\n}\n\n}  // namespace aimaster\n";
   return out.str();
 }
 

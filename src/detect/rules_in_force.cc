@@ -33,6 +33,7 @@ void RulesInForce::AddBuiltIn() {
   const BuiltInDatabases databases = BuiltInPatterns();
   parts_.push_back({.lines = databases.lines,
                     .words = databases.words,
+                    .short_words = databases.short_words,
                     .every_line = false,
                     .meanings = MeaningsOf(ListPatterns(built_in), built_in, *table_)});
 }
@@ -65,6 +66,7 @@ Result<RulesInForce> RulesInForce::With(CompiledRules own) {
   }
   made.parts_.push_back({.lines = kept.patterns.lines,
                          .words = kept.patterns.words,
+                         .short_words = kept.patterns.short_words,
                          .every_line = kept.patterns.every_line,
                          .meanings = MeaningsOf(added, kept.rules, made.table())});
   return made;

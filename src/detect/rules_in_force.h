@@ -24,7 +24,7 @@ struct PatternMeaning {
 };
 
 struct PatternPart {
-  std::span<const char> lines, words;  // see CompiledPatterns
+  std::span<const char> lines, words, short_words;  // see CompiledPatterns
   bool every_line = false;
   std::vector<PatternMeaning> meanings;  // by the number of the pattern
 };

@@ -10,7 +10,7 @@ namespace aimaster {
 
 // One of these stands in every line that changes what a Traceback makes of later lines, as long as it makes nothing of
 // them yet. Who looks only at lines that hold one of them, and at all lines while IsAttentive, misses nothing.
-inline constexpr std::array<std::string_view, 6> kTracebackWords{"Traceback (most recent call last):",
+inline constexpr std::array<std::string_view, 6> kTracebackWords{"Traceback (most recent call last)",
                                                                  "File \"",
                                                                  "During handling of the above exception",
                                                                  "The above exception was the direct cause",

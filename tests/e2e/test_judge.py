@@ -152,6 +152,18 @@ def test_a_large_log_is_read_in_little_memory(home, tmp_path):
     assert '"root_rank": 3' in answer.stdout, answer.stdout
 
 
+def test_rules_of_ones_own_override_and_add(home, logs):
+    rules, log, wrong = logs(rules__yaml="rules:\n- code: ShardTorn\n  category: storage\n  role: root\n"
+                                        "  retryable: yes\n  severity: 2\n  message: A shard is torn.\n"
+                                        "  match: {patterns: ['\\bshard \\d+ is torn\\b']}\n",
+                            train__log="shard 7 is torn\n", wrong__yaml="rules: 3\n")
+    assert judge(home, log)["label"] == "ambiguous"
+    answer = judge(home, "--rules", rules, log)
+    assert (answer["label"], answer["code"], answer["class"]) == ("retryable", "ShardTorn", "storage")
+    one_line_error(home.call("judge", "--rules", wrong, log), "wrong.yaml")
+    one_line_error(home.call("judge", "--rules", rules + "x", log), "rules.yamlx")
+
+
 def test_wrong_words_are_one_line_each(home, logs, tmp_path):
     file, = logs(train__log="x\n")
     one_line_error(home.call("judge", str(tmp_path / "no.log")), "no.log", "No such file")
