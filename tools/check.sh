@@ -59,6 +59,9 @@ check shell "shellcheck explains each finding under its SC number" shell
 check build "warnings are errors here: CI=true ./dev build all shows the same" build
 check repository "each line says what to change" tools/check_repo.py --bin "$check_tree/bin"
 check unit "run one test alone with ./dev test NAME" tools/test.sh unit
+if [[ -n ${AIMASTER_TEST_TENSORFLOW:-} ]]; then
+  check tensorflow "the log says what pip could not install" tools/install_tensorflow.sh
+fi
 check e2e "run one test alone with ./dev test NAME; -k and -x work as in pytest" tools/test.sh e2e
 check user "AIMASTER_BIN=build/bin tests/e2e/run_unprivileged.sh -k NAME runs one as an ordinary user" ordinary_user
 check simulation "./dev sim --seed N --trace tells the story of the seed that is named" simulation

@@ -3,6 +3,7 @@
 #include <signal.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdio>
 #include <cstring>
 #include <filesystem>
@@ -246,7 +247,7 @@ void Agent::RenewLease() {
 void Agent::Obey(const v1::Command& command) {
   switch (command.body_case()) {
     case v1::Command::kStartInstance:
-      if (ending_ == Ending::kNone) attempts_.Start(command.start_instance(), job_, command.epoch());
+      if (ending_ == Ending::kNone) StartInstance(command.start_instance(), command.epoch());
       break;
     case v1::Command::kStopInstance:
       attempts_.Stop(command.stop_instance());
@@ -273,6 +274,13 @@ void Agent::Obey(const v1::Command& command) {
   }
 }
 
+// Its port may have been let go since it was reserved: its last attempt listened there, or another agent held it. A
+// program takes seconds until it listens.
+void Agent::StartInstance(const v1::StartInstance& start, uint64_t epoch) {
+  if (start.own_port() != 0) ports_.Hold(static_cast<uint16_t>(start.own_port()));
+  attempts_.Start(start, job_, epoch);
+}
+
 void Agent::SignalInstances(int signal) {
   if (signal != SIGUSR1 && signal != SIGUSR2) {
     LogWarning("did not pass signal " + std::to_string(signal) + " on: only SIGUSR1 and SIGUSR2 are");
@@ -281,19 +289,22 @@ void Agent::SignalInstances(int signal) {
   attempts_.SignalAll(signal);
 }
 
-// The same order may come twice, around a reconnect; the port that was told is the one that ranks are given.
+// The same order may come twice, around a reconnect; the ports that were told are those that ranks are given.
 void Agent::ReservePort(const v1::ReservePort& order) {
   v1::Report report;
-  const bool is_repeated = order.reservation() == reservation_ && reserved_port_ != 0;
-  if (const Result<uint16_t> port = is_repeated ? reserved_port_ : ports_.Reserve(order.hold())) {
+  const uint32_t count = std::max(1u, order.count());
+  const bool is_repeated = order.reservation() == reservation_ && reserved_ports_.size() == count;
+  const auto ports = is_repeated ? reserved_ports_ : ports_.Reserve(count, order.hold());
+  if (ports) {
     reservation_ = order.reservation();
-    reserved_port_ = *port;
+    reserved_ports_ = *ports;
     report.mutable_port_reserved()->set_reservation(order.reservation());
-    report.mutable_port_reserved()->set_port(*port);
+    report.mutable_port_reserved()->set_port(ports->front());
+    for (const uint16_t port : *ports) report.mutable_port_reserved()->add_ports(port);
   } else {
-    LogWarning(port.error().message);
+    LogWarning(ports.error().message);
     report.mutable_port_refused()->set_reservation(order.reservation());
-    report.mutable_port_refused()->set_reason(port.error().message);
+    report.mutable_port_refused()->set_reason(ports.error().message);
   }
   Report(std::move(report));
 }
@@ -340,12 +351,17 @@ void Agent::ReportRankEnd(const AttemptLife& attempt, const RankEnd& end) {
   *report.mutable_rank_exited() =
       MakeRankReport(attempt.directory(), attempt.claim(), end, conversation_.clock().Estimate(), matcher_,
                      attempt.claim().boot_id == file_.boot_id ? std::optional(Now()) : std::nullopt);
-  AddWordsOfRank(attempt, end, *report.mutable_rank_exited());
+  v1::RankExited& exited = *report.mutable_rank_exited();
+  if (exited.has_torchrun() && exited.signal() == SIGKILL) {
+    exited.set_out_of_memory(oom_kills_.Take(MonotonicNow()));
+  }
+  AddWordsOfRank(attempt, end, exited);
   Report(std::move(report));
 }
 
 void Agent::OnEnded(const AttemptLife& attempt) {
-  if (attempt.holds_master_port) ports_.Release();
+  if (attempt.holds_master_port) ports_.ReleaseAll();
+  if (attempt.own_port != 0) ports_.Release(attempt.own_port);
   logs_.Remove(attempt.key());
   core_dumps_.Forget(attempt.key());
   std::erase_if(steps_, [&](const auto& entry) { return entry.first.first == attempt.key(); });

@@ -83,6 +83,7 @@ class Agent : private SdkApi::Node {
   // Orders.
   void Obey(const v1::Command& command);
   void SignalInstances(int signal);
+  void StartInstance(const v1::StartInstance& start, uint64_t epoch);
   void ReservePort(const v1::ReservePort& order);
   void CollectEvidence(uint32_t collection);
   void AnswerCollections();
@@ -121,7 +122,7 @@ class Agent : private SdkApi::Node {
   Conversation conversation_;
   PortHolder ports_;
   uint32_t reservation_ = 0;  // the last one that was answered with a port
-  uint16_t reserved_port_ = 0;
+  std::vector<uint16_t> reserved_ports_;
   LogWatch logs_;
   Attempts attempts_;
   CoreDumpWatch core_dumps_;

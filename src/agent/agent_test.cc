@@ -9,6 +9,8 @@
 #include <unistd.h>
 
 #include <filesystem>
+#include <set>
+#include <string>
 
 #include "agent/agent.h"
 #include "agent/agent_test_support.h"
@@ -281,6 +283,40 @@ TEST_F(AgentTest, AHeldPortIsRankZerosAlone) {
   };
   EXPECT_FALSE(bind_to(false)) << "a stranger got it";
   EXPECT_TRUE(bind_to(true)) << "rank 0 did not get it";
+}
+
+TEST_F(AgentTest, AsManyPortsAreReservedAsAreAskedFor) {
+  StartBoth();
+  ASSERT_TRUE(master->Until([&] { return master->heartbeats > 0; }));
+  v1::Command command;
+  command.mutable_reserve_port()->set_reservation(1);
+  command.mutable_reserve_port()->set_hold(true);
+  command.mutable_reserve_port()->set_count(3);
+  master->Order(command);
+  master->Order(command);
+  ASSERT_TRUE(master->Until([&] { return master->Count(kPortReserved) == 2; }));
+  std::set<std::string> answers;
+  for (const v1::Report& report : master->reports) {
+    if (report.has_port_reserved()) answers.insert(report.port_reserved().SerializeAsString());
+  }
+  EXPECT_EQ(answers.size(), 1u) << "an order that comes twice gets one answer";
+  const v1::PortReserved& reserved = Find(kPortReserved).port_reserved();
+  EXPECT_EQ(std::set<uint32_t>(reserved.ports().begin(), reserved.ports().end()).size(), 3u);
+  EXPECT_EQ(reserved.port(), reserved.ports(0));
+}
+
+TEST_F(AgentTest, WhatHappenedBeneathATorchrunIsReportedInItsPlace) {
+  Script(
+      "cat >&2 <<END\nFailures:\n[1]:\n  time      : 2026-11-30_05:24:35\n  rank      : 1 (local_rank: 1)\n"
+      "  exitcode  : -9 (pid: 23449)\nRoot Cause (first observed failure):\n[0]:\n  time      : 2026-11-30_05:24:35\n"
+      "  rank      : 0 (local_rank: 0)\n  exitcode  : 1 (pid: 23448)\nEND\nexit 1");
+  StartBoth();
+  ASSERT_TRUE(master->Until([&] { return !master->hellos.empty(); }));
+  OrderStart();
+  ASSERT_TRUE(Await(kRankExited));
+  EXPECT_EQ(Exit().signal(), SIGKILL);
+  EXPECT_EQ(Exit().torchrun().rank(), 1u);
+  EXPECT_EQ(Exit().torchrun().pid(), 23449u);
 }
 
 TEST_F(AgentTest, EvidenceComesAfterTheExitsThatHadHappened) {

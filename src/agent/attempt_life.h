@@ -87,6 +87,7 @@ class AttemptLife {
   bool owes_file() const { return owed_.owes(); }
   pid_t shim_pid() const { return shim_watch_ ? shim_.pid : 0; }
   bool holds_master_port = false;
+  uint16_t own_port = 0;
   void AppendLiveRanks(std::vector<LiveRank>& live) const;
 
  private:

@@ -362,6 +362,7 @@ void Attempts::Launch(const v1::StartInstance& start, const v1::JobConfig& job, 
   LogInfo("starting " + ToText(claim.key) + " (" + start.instance_name() + "), round " + std::to_string(start.round()));
   AttemptLife& life = Add(directory, std::move(claim));
   life.holds_master_port = start.holds_master_port();
+  life.own_port = static_cast<uint16_t>(start.own_port());
   life.Start(launch);
 }
 

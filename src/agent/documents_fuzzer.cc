@@ -46,7 +46,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   IsPending(text, 3);
   ParseOomKills(text);
   IsDumpingCore(text);
-  HasListener(text, 80);
+  ListeningPorts(text);
   ChoosablePorts(text);
   HasMarker(text, SweepTarget{});
   MarkedAttempt(text, "j", "n");

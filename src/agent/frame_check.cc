@@ -68,6 +68,7 @@ Status Check(const v1::StartInstance& start) {
   if (const Status id = Check(start.id()); !id) return id;
   if (!IsSafeName(start.instance_name())) return Bad("the instance's name is bad");
   if (start.round() > kIndexMax) return Bad("the round is out of range");
+  if (start.own_port() > UINT16_MAX) return Bad("the instance's port is out of range");
   if (start.ranks().empty() || start.ranks().size() > static_cast<int>(kRanksPerInstanceMax)) {
     return Bad("the number of ranks is out of range");
   }
@@ -77,6 +78,11 @@ Status Check(const v1::StartInstance& start) {
     if (!locals.insert(rank.local()).second) return Bad("two ranks have the same local number");
     if (const Status environment = CheckEnvironment(rank.environment()); !environment) return environment;
   }
+  return {};
+}
+
+Status Check(const v1::ReservePort& order) {
+  if (order.count() > kPortsMax) return Bad("the number of ports is out of range");
   return {};
 }
 
@@ -93,8 +99,9 @@ Status Check(const v1::Command& command) {
       return Check(command.stop_instance());
     case v1::Command::kRetryableErrors:
       return CheckTexts(command.retryable_errors().texts());
-    case v1::Command::kSignalInstances:
     case v1::Command::kReservePort:
+      return Check(command.reserve_port());
+    case v1::Command::kSignalInstances:
     case v1::Command::kCollectEvidence:
     case v1::Command::kShutdown:
       return {};

@@ -38,6 +38,14 @@ TEST(FrameCheckTest, NumbersAreBounded) {
   message = GoodStart();
   message.mutable_command()->mutable_start_instance()->mutable_ranks(0)->set_local(kRanksPerInstanceMax);
   EXPECT_FALSE(IsGood(message));
+  message = GoodStart();
+  message.mutable_command()->mutable_start_instance()->set_own_port(65536);
+  EXPECT_FALSE(IsGood(message));
+  v1::ToAgent ports;
+  ports.mutable_command()->mutable_reserve_port()->set_count(kPortsMax);
+  EXPECT_TRUE(IsGood(ports));
+  ports.mutable_command()->mutable_reserve_port()->set_count(kPortsMax + 1);
+  EXPECT_FALSE(IsGood(ports));
 }
 
 TEST(FrameCheckTest, RanksExistAndHaveTheirOwnFiles) {

@@ -107,7 +107,8 @@ inline constexpr auto kReadyPollNext = 20ms;
 inline constexpr auto kReadyPollNextFor = 5s;
 
 // Ports.
-inline constexpr int kPortTriesMax = 100;
+inline constexpr int kPortTriesMax = 100;    // for each
+inline constexpr uint32_t kPortsMax = 4096;  // of one reservation
 inline constexpr uint16_t kPortLowest = 10'000;
 inline constexpr auto kPortPollFirst = 50ms;
 inline constexpr auto kPortPollMax = 1s;

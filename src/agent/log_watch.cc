@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <optional>
+#include <span>
 #include <utility>
 
 #include "agent/limits.h"
@@ -9,6 +10,16 @@
 #include "core/clocks.h"
 
 namespace aimaster::agent {
+namespace {
+
+// What an inner torchrun says at its end.
+std::optional<TorchrunFailure> ReadTorchrunFailure(LogFile& file) {
+  std::string tail(std::min<uint64_t>(file.size(), kLogTailMaxBytes), '\0');
+  tail.resize(file.Read(file.size() - tail.size(), std::span(tail)));
+  return FindTorchrunFailure(tail);
+}
+
+}  // namespace
 
 LogWatch::LogWatch(boost::asio::io_context& io, PatternMatcher& matcher, std::string reserve_path,
                    std::function<void(AttemptKey)> on_ready)
@@ -56,6 +67,8 @@ RankWords LogWatch::WordsOf(const Claim& claim, uint32_t local) {
   RankWords words{.matches = std::move(err.matches),
                   .last_line = err.last_line.empty() ? std::move(out.last_line) : std::move(err.last_line)};
   words.matches.insert(words.matches.end(), out.matches.begin(), out.matches.end());
+  words.torchrun = ReadTorchrunFailure(log->err.file);
+  if (!words.torchrun) words.torchrun = ReadTorchrunFailure(log->out.file);
   return words;
 }
 

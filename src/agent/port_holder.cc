@@ -7,7 +7,6 @@
 #include <algorithm>
 #include <cerrno>
 #include <charconv>
-#include <cstdio>
 #include <cstring>
 #include <utility>
 
@@ -20,32 +19,32 @@ namespace {
 constexpr size_t kTableMaxBytes = 64 << 20;  // 150 bytes per connection of the machine
 constexpr uint16_t kPortsWorthChoosingFrom = 1000;
 
-// The socket, or −1 with errno. It is bound as an exclusive one and shared only afterwards: two holders that both say
-// SO_REUSEADDR from the start would both be given the same port.
-int Bind(uint16_t port) {
+// The socket, or −1 with errno. A new port is bound as an exclusive one and shared only afterwards: two holders that
+// both say SO_REUSEADDR from the start would both be given the same port.
+int Bind(uint16_t port, bool exclusive) {
   const int fd = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
   if (fd < 0) return -1;
   const int on = 1;
+  const auto share = [&] { return ::setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on) == 0; };
   sockaddr_in address{};
   address.sin_family = AF_INET;
   address.sin_port = htons(port);
   address.sin_addr.s_addr = htonl(INADDR_ANY);
-  if (::bind(fd, reinterpret_cast<const sockaddr*>(&address), sizeof address) == 0 &&
-      ::setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on) == 0) {
-    return fd;
-  }
+  const bool bound =
+      (exclusive || share()) && ::bind(fd, reinterpret_cast<const sockaddr*>(&address), sizeof address) == 0;
+  if (bound && share()) return fd;
   const int error = errno;
   ::close(fd);
   errno = error;
   return -1;
 }
 
-bool IsListenedOn(uint16_t port) {
+std::set<uint16_t> AllListeningPorts() {
+  std::set<uint16_t> ports;
   for (const char* path : {"/proc/net/tcp", "/proc/net/tcp6"}) {
-    const auto table = ReadSmallFile(path, kTableMaxBytes);
-    if (table && HasListener(*table, port)) return true;
+    if (const auto table = ReadSmallFile(path, kTableMaxBytes)) ports.merge(ListeningPorts(*table));
   }
-  return false;
+  return ports;
 }
 
 }  // namespace
@@ -61,58 +60,87 @@ PortRange ChoosablePorts(std::string_view local_port_range) {
   return {kPortLowest, 32767};
 }
 
-bool HasListener(std::string_view table, uint16_t port) {
-  // "  0: 00000000:1F90 00000000:0000 0A …": the local port in hexadecimal, then the peer, then the state.
-  char wanted[8];
-  std::snprintf(wanted, sizeof wanted, ":%04X ", static_cast<unsigned>(port));
-  for (size_t found = table.find(wanted); found != std::string_view::npos; found = table.find(wanted, found + 1)) {
-    const std::string_view line = table.substr(found, std::min(table.find('\n', found), table.size()) - found);
-    const size_t peer_end = line.find(' ', std::strlen(wanted));
-    if (peer_end != std::string_view::npos && line.substr(peer_end).starts_with(" 0A ")) return true;
+std::set<uint16_t> ListeningPorts(std::string_view table) {
+  // "  0: 00000000:1F90 00000000:0000 0A …": number, local address with the port in hexadecimal, peer, state.
+  std::set<uint16_t> ports;
+  while (!table.empty()) {
+    const std::string_view line = table.substr(0, table.find('\n'));
+    table.remove_prefix(std::min(line.size() + 1, table.size()));
+    std::string_view fields[4];
+    size_t at = 0;
+    for (std::string_view& field : fields) {
+      at = std::min(line.find_first_not_of(' ', at), line.size());
+      field = line.substr(at, line.find(' ', at) - at);
+      at += field.size();
+    }
+    const size_t colon = fields[1].rfind(':');
+    if (fields[3] != "0A" || colon == std::string_view::npos) continue;
+    const std::string_view number = fields[1].substr(colon + 1);
+    uint16_t port = 0;
+    const auto [end, error] = std::from_chars(number.data(), number.data() + number.size(), port, 16);
+    if (error == std::errc{} && end == number.data() + number.size()) ports.insert(port);
   }
-  return false;
+  return ports;
 }
 
 PortHolder::PortHolder(boost::asio::io_context& io, std::function<uint64_t()> random)
     : random_(std::move(random)), timer_(io) {}
 
-Result<uint16_t> PortHolder::Reserve(bool hold) {
-  Release();
+Result<std::vector<uint16_t>> PortHolder::Reserve(uint32_t count, bool hold) {
+  ReleaseAll();
   const PortRange range = ChoosablePorts(ReadSmallFile("/proc/sys/net/ipv4/ip_local_port_range", 256).value_or(""));
+  std::vector<uint16_t> ports;
   int error = 0;
-  for (int i = 0; i < kPortTriesMax; ++i) {
+  for (int tries = 0; ports.size() < count && tries < kPortTriesMax; ++tries) {
     const auto port = static_cast<uint16_t>(range.first + random_() % (range.last - range.first + 1u));
-    const int bound = Bind(port);
+    const int bound = Bind(port, true);
     if (bound < 0) {
       error = errno;
       continue;
     }
-    if (!hold) {
-      ::close(bound);
-      return port;
-    }
-    socket_ = bound;
-    port_ = port;
-    delay_ = kPortPollFirst;
-    timer_.After(delay_, [this] { Poll(); });
-    return port;
+    Keep(port, bound);
+    ports.push_back(port);
+    tries = -1;
   }
+  if (ports.size() < count || !hold) ReleaseAll();
+  if (ports.size() == count) return ports;
   return Fail(ErrorKind::kEnvironment, "no free port between " + std::to_string(range.first) + " and " +
                                            std::to_string(range.last) + " after " + std::to_string(kPortTriesMax) +
                                            " tries: " + std::strerror(error));
 }
 
-void PortHolder::Release() {
-  timer_.Cancel();
-  if (socket_ >= 0) ::close(std::exchange(socket_, -1));
-  port_ = 0;
+void PortHolder::Hold(uint16_t port) {
+  if (sockets_.contains(port) || AllListeningPorts().contains(port)) return;
+  if (const int bound = Bind(port, false); bound >= 0) Keep(port, bound);
+}
+
+void PortHolder::Keep(uint16_t port, int socket) {
+  sockets_.emplace(port, socket);
+  delay_ = kPortPollFirst;
+  timer_.After(delay_, [this] { Poll(); });
+}
+
+void PortHolder::Release(uint16_t port) {
+  if (const auto held = sockets_.extract(port)) ::close(held.mapped());
+  if (sockets_.empty()) timer_.Cancel();
+}
+
+void PortHolder::ReleaseAll() {
+  for (const uint16_t port : held_ports()) Release(port);
+}
+
+std::vector<uint16_t> PortHolder::held_ports() const {
+  std::vector<uint16_t> ports;
+  for (const auto& [port, socket] : sockets_) ports.push_back(port);
+  return ports;
 }
 
 void PortHolder::Poll() {
-  if (IsListenedOn(port_)) {
-    Release();
-    return;
+  const std::set<uint16_t> listening = AllListeningPorts();
+  for (const uint16_t port : held_ports()) {
+    if (listening.contains(port)) Release(port);
   }
+  if (sockets_.empty()) return;
   delay_ = std::min<Duration>(delay_ * 2, kPortPollMax);
   timer_.After(delay_, [this] { Poll(); });
 }

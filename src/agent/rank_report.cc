@@ -21,6 +21,19 @@ void Add(const std::vector<aimaster::LineMatch>& matches, v1::RankExited& report
   }
 }
 
+// A torchrun ends with 1 whatever its processes ended with. It says so in a table, and that is what counts.
+void TakeTorchrunAtItsWord(const std::optional<TorchrunFailure>& failure, v1::RankExited& report) {
+  if (!failure || report.code() != 1) return;
+  if (failure->exit_code < 0) {
+    report.set_signal(-failure->exit_code);
+  } else {
+    report.set_code(failure->exit_code);
+  }
+  v1::Torchrun& torchrun = *report.mutable_torchrun();
+  torchrun.set_pid(failure->torchrun.pid);
+  if (failure->torchrun.rank) torchrun.set_rank(*failure->torchrun.rank);
+}
+
 }  // namespace
 
 bool HasSomethingToSay(const RankEnd& end) {
@@ -66,6 +79,7 @@ v1::RankExited MakeRankReport(const AttemptDirectory& directory, const Claim& cl
     Add(ScanText(matcher, error->message, name + ".error.json"), report);
   }
   Add(end.words.matches, report);
+  TakeTorchrunAtItsWord(end.words.torchrun, report);
   report.set_last_error_line(SafeText(end.words.last_line));
   return report;
 }

@@ -13,6 +13,7 @@
 #include "aimaster/v1/agent.pb.h"
 #include "core/failure.h"
 #include "detect/pattern_matcher.h"
+#include "detect/torchrun_words.h"
 
 namespace aimaster::agent {
 
@@ -20,6 +21,7 @@ namespace aimaster::agent {
 struct RankWords {
   std::vector<LineMatch> matches;  // of standard error first, each in the order of its file
   std::string last_line;           // the last telling one, of standard error where it has one
+  std::optional<TorchrunFailure> torchrun;  // where an inner one said what it failed of
 };
 
 struct RankEnd {

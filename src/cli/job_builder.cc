@@ -7,6 +7,7 @@
 #include "cli/text.h"
 #include "core/parameter_parser.h"
 #include "core/quote.h"
+#include "core/roles.h"
 #include "wire/stream.h"
 
 namespace aimaster::cli {
@@ -129,6 +130,7 @@ Result<JobSpec> BuildJob(const Arguments& arguments, const Surroundings& surroun
   if (!given) return std::unexpected(given.error());
   if (auto applied = ApplyParameters(*given, spec); !applied) return std::unexpected(applied.error());
   CompleteRoles(spec.roles);
+  if (Status roles = CheckRoles(spec); !roles) return std::unexpected(roles.error());
   NoteSharedDevices(spec);
   return spec;
 }

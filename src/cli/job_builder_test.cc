@@ -48,6 +48,11 @@ TEST(JobBuilder, RolesAreNumberedInOneOrderHoweverTheyAreGiven) {
   EXPECT_NE(Refusal({"--chief=2", "--", "x"}).find("--chief"), std::string::npos);
 }
 
+TEST(JobBuilder, WhatAFrameworkCanNotBeStartedWithIsRefused) {
+  EXPECT_NE(Refusal({"--framework=tensorflow", "--nproc-per-node=2", "--", "x"}).find("--workers"), std::string::npos);
+  EXPECT_NE(Refusal({"--framework=elasticbatch", "--chief=1", "--", "x"}).find("--chief"), std::string::npos);
+}
+
 TEST(JobBuilder, FlagsAndTheWholeStringAreOneSetOfParameters) {
   const Result<JobSpec> spec = Build({"--workers", "8", "--error-monitoring-args", "--enable-job-restart True",
                                       "--stop-grace=3", "--max-num-of-job-restart", "5", "--", "x"});

@@ -8,11 +8,12 @@
 namespace aimaster::cli {
 namespace {
 
-constexpr std::array<std::string_view, 54> kNames = {
+constexpr std::array<std::string_view, 57> kNames = {
     // torch.distributed, torchrun, and what AIMaster sets itself
     "RANK", "LOCAL_RANK", "WORLD_SIZE", "LOCAL_WORLD_SIZE", "ROLE_RANK", "ROLE_NAME", "ROLE_WORLD_SIZE", "NODE_RANK",
     "NNODES", "NPROC_PER_NODE", "MASTER_ADDR", "MASTER_PORT", "TF_CONFIG", "AIMASTER_JOB_ID", "AIMASTER_INSTANCE",
-    "AIMASTER_NODE", "AIMASTER_ROUND", "AIMASTER_ATTEMPT", "AIMASTER_SOCKET",
+    "AIMASTER_NODE", "AIMASTER_ROUND", "AIMASTER_ATTEMPT", "AIMASTER_SOCKET", "AIMASTER_SHARD_INDEX",
+    "AIMASTER_SHARD_COUNT", "ElASTICBATCH_CONFIG",
     // MPI libraries
     "OMPI_UNIVERSE_SIZE", "OMPI_APP_CTX_NUM_PROCS", "OMPI_FIRST_RANKS", "OMPI_NUM_APP_CTX", "OMPI_FILE_LOCATION",
     "OMPI_MCA_ess", "OMPI_MCA_ess_base_jobid", "OMPI_MCA_ess_base_vpid", "OMPI_MCA_orte_ess_num_procs",

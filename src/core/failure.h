@@ -40,6 +40,14 @@ inline bool IsSuccess(const RankExit& exit) { return exit.code == 0; }
 // What a shell would report: the code, or 128 + signal.
 inline int ShellStatus(const RankExit& exit) { return exit.code ? *exit.code : 128 + exit.signal.value_or(0); }
 
+// An instance's own process was a torchrun, and failed because a process beneath it had. The failure then tells of that
+// process's end: torchrun's own exit code is always 1.
+struct Torchrun {
+  std::optional<uint32_t> rank;  // its number for that process; none: several ended with an exception each
+  uint32_t pid = 0;
+  bool operator==(const Torchrun&) const = default;
+};
+
 // A line of a rank's output that a rule of the taxonomy matched.
 struct LineMatch {
   std::string rule;     // the rule's code, "CudaEccUncorrectable"
@@ -81,6 +89,7 @@ struct RankFailure {
   std::optional<Wall> error_file_time;
   std::string retryable_text;    // of the job's own (RetryableErrorsAdded): the first one that its output's tail holds
   std::optional<uint64_t> step;  // of the training, the last one that it told
+  std::optional<Torchrun> torchrun;  // none: its own process is what its exit is about
   bool operator==(const RankFailure&) const = default;
 };
 

@@ -14,13 +14,6 @@
 
 namespace aimaster {
 
-// Whether, in an Async job, a failed instance of the role is restarted alone. The others hold what the job runs on: its
-// parameters (ps), its rendezvous (master), its session and checkpoints (chief), or all of it (launcher).
-inline bool RestartsAlone(Role role) { return role == Role::kWorker || role == Role::kEvaluator; }
-
-// A ps serves until it is stopped; the job has succeeded when all others have.
-inline bool ServesOnly(Role role) { return role == Role::kPs; }
-
 // Instances of one role; all run the same command.
 struct RoleSpec {
   Role role = Role::kWorker;
@@ -47,6 +40,7 @@ struct JobSpec {
   JobId id;
   std::string name;
   Framework framework = Framework::kPyTorch;
+  SuccessPolicy success_policy = SuccessPolicy::kAuto;
   std::vector<RoleSpec> roles;
   std::vector<std::string> command;                // argv; never through a shell
   std::map<std::string, std::string> environment;  // the whole environment of a rank before AIMaster's own variables

@@ -127,10 +127,19 @@ std::vector<ParameterOrigin> Set(const std::vector<Checked>& all, JobSpec& spec)
   return origins;
 }
 
+// Instances that are independent of each other have nothing to restart together for, unless somebody wants it so.
+void ChooseMode(const std::vector<ParameterOrigin>& origins, JobSpec& spec) {
+  if (spec.framework != Framework::kElasticBatch) return;
+  if (std::ranges::find(origins, "job-execution-mode", &ParameterOrigin::name) != origins.end()) return;
+  spec.fault_tolerance.execution_mode = ExecutionMode::kAsync;
+  spec.notes.push_back("--framework=elasticbatch: the instances are independent, so --job-execution-mode is Async");
+}
+
 Result<std::vector<ParameterOrigin>> Apply(std::span<const GivenParameter> given, bool run_options, JobSpec& spec) {
   Result<std::vector<Checked>> all = CheckAll(given, run_options);
   if (!all) return std::unexpected(all.error());
   std::vector<ParameterOrigin> origins = Set(*all, spec);
+  ChooseMode(origins, spec);
   std::vector<WrittenParameter> written;
   for (const Checked& checked : *all) written.push_back({checked.parameter, checked.written_name});
   const std::vector<std::string> notes = ParameterNotes(written, spec.fault_tolerance);

@@ -251,6 +251,21 @@ TEST(ParameterParserTest, AnErrorLeavesTheJobAlone) {
   EXPECT_EQ(spec, before);
 }
 
+TEST(ParameterParserTest, IndependentInstancesAreRestartedAloneUnlessSomebodySaysOtherwise) {
+  JobSpec spec;
+  const std::vector<GivenParameter> batch = {{"framework", "elasticbatch"}, {"enable-job-hang-detection", "True"}};
+  ASSERT_TRUE(ApplyParameters(batch, spec));
+  EXPECT_EQ(spec.fault_tolerance.execution_mode, ExecutionMode::kAsync);
+  ASSERT_EQ(spec.notes.size(), 2u);
+  EXPECT_NE(spec.notes[0].find("--job-execution-mode is Async"), std::string::npos);
+  EXPECT_NE(spec.notes[1].find("has no effect in a job with --job-execution-mode=Async"), std::string::npos);
+
+  JobSpec sync;
+  const std::vector<GivenParameter> given = {{"framework", "elasticbatch"}, {"execution-mode", "Sync"}};
+  ASSERT_TRUE(ApplyParameters(given, sync));
+  EXPECT_EQ(sync.fault_tolerance.execution_mode, ExecutionMode::kSync);
+}
+
 TEST(ParameterParserTest, FormatSaysWhatDiffersFromTheDefaults) {
   EXPECT_EQ(FormatParameters({}), "");
   EXPECT_EQ(FormatParameters({.execution_mode = ExecutionMode::kAsync,

@@ -80,6 +80,7 @@ constexpr std::array<std::string_view, 2> kModes = {"Sync", "Async"};
 constexpr std::array<std::string_view, 3> kPolicies = {"OnFailure", "ExitCodeAndErrorMsg", "Never"};
 constexpr std::array<std::string_view, 3> kLogLevels = {"Info", "Warning", "Error"};
 constexpr std::array<std::string_view, 4> kFrameworks = {"pytorch", "tensorflow", "mpi", "elasticbatch"};
+constexpr std::array<std::string_view, 3> kSuccessPolicies = {"Auto", "AllWorkers", "ChiefWorker"};
 constexpr Names kModeAliases = {"execution-mode"};
 constexpr Names kHangDetectionAliases = {"enable-log-hang-detection"};
 constexpr Names kHangIntervalAliases = {"log-hang-interval-in-seconds"};
@@ -293,12 +294,24 @@ constexpr std::array kTable = {
     RunField<&JobSpec::framework>(
         {.name = "framework",
          .type = ParameterType::kChoice,
-         .help = "What the job is made with; recorded; every job gets the environment of PyTorch.",
-         .details = "The framework of the job. This version records it and sets the variables of PyTorch's "
-                    "launcher for every framework; what TensorFlow and MPI need beside them, "
-                    "the program brings itself.",
+         .help = "What the job is made with: which variables its ranks get, and when it is done.",
+         .details = "The framework of the job. Every job gets the variables of PyTorch's launcher; what TensorFlow "
+                    "(`TF_CONFIG`) and ElasticBatch (the shard's number) get beside them is in "
+                    "[environment](environment.md). In an ElasticBatch job the instances are independent: "
+                    "`--job-execution-mode` is Async unless it is given, and an instance that has succeeded is never "
+                    "started again.",
          .example = "pytorch",
          .choices = kFrameworks}),
+    RunField<&JobSpec::success_policy>(
+        {.name = "success-policy",
+         .type = ParameterType::kChoice,
+         .help = "Whose success is the job's: everybody's, or the chief's alone.",
+         .details = "When the job has succeeded. AllWorkers: when all instances have that end by themselves, which a "
+                    "ps and an evaluator don't. ChiefWorker: when the chief has; where there is none, the master, else "
+                    "the first worker. What still runs then is stopped. Auto is ChiefWorker in a TensorFlow job with a "
+                    "chief and ps, whose workers wait for the chief's orders for ever, and AllWorkers in all others.",
+         .example = "ChiefWorker",
+         .choices = kSuccessPolicies}),
     RunRole<Role::kWorker, &RoleSpec::count>({.name = "workers",
                                               .help = "How many worker instances the job has.",
                                               .details =
@@ -333,7 +346,7 @@ constexpr std::array kTable = {
     RunRole<Role::kPs, &RoleSpec::count>(
         {.name = "ps",
          .help = "How many parameter servers the job has.",
-         .details = "The number of instances of the role ps, of one rank each. A ps serves: when all other instances "
+         .details = "The number of instances of the role ps, of one rank each. A ps serves: when those that do not "
                     "have succeeded it is stopped, and the job has succeeded. In an Async job a failed ps restarts the "
                     "job.",
          .example = "2",
@@ -341,8 +354,9 @@ constexpr std::array kTable = {
     RunRole<Role::kEvaluator, &RoleSpec::count>(
         {.name = "evaluator",
          .help = "1: the job has an evaluator beside its workers.",
-         .details = "Whether the job has an instance of the role evaluator, of one rank. In an Async job a failed "
-                    "evaluator is restarted alone, as a worker is.",
+         .details = "Whether the job has an instance of the role evaluator, of one rank. It looks on: when all others "
+                    "have succeeded it is stopped. In an Async job a failed evaluator is restarted alone, as a worker "
+                    "is.",
          .example = "1",
          .maximum = 1}),
     RunField<&JobSpec::local_nodes>({.name = "local-nodes",

@@ -37,6 +37,10 @@ constexpr Names<Framework, 4> kFrameworks{{{Framework::kPyTorch, "pytorch"},
                                            {Framework::kMpi, "mpi"},
                                            {Framework::kElasticBatch, "elasticbatch"}}};
 
+constexpr Names<SuccessPolicy, 3> kSuccessPolicies{{{SuccessPolicy::kAuto, "Auto"},
+                                                    {SuccessPolicy::kAllWorkers, "AllWorkers"},
+                                                    {SuccessPolicy::kChiefWorker, "ChiefWorker"}}};
+
 constexpr Names<ErrorSource, 9> kErrorSources{{{ErrorSource::kProcess, "process"},
                                                {ErrorSource::kLog, "log"},
                                                {ErrorSource::kHang, "hang"},
@@ -56,6 +60,7 @@ std::string_view Name(JobStatus status) { return NameIn(kJobStatuses, status); }
 std::string_view Name(InstanceStatus status) { return NameIn(kInstanceStatuses, status); }
 std::string_view Name(Role role) { return NameIn(kRoles, role); }
 std::string_view Name(Framework framework) { return NameIn(kFrameworks, framework); }
+std::string_view Name(SuccessPolicy policy) { return NameIn(kSuccessPolicies, policy); }
 std::string_view Name(ErrorSource source) { return NameIn(kErrorSources, source); }
 std::string_view Name(Retryable retryable) { return NameIn(kRetryables, retryable); }
 

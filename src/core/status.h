@@ -32,10 +32,18 @@ enum class Role { kMaster, kWorker, kPs, kChief, kEvaluator, kLauncher, kAimaste
 
 enum class Framework { kPyTorch, kTensorFlow, kMpi, kElasticBatch };
 
+// Whose success is the job's.
+enum class SuccessPolicy {
+  kAuto,         // the chief's where the others only serve it, everybody's else
+  kAllWorkers,   // that of all who have an end of their own
+  kChiefWorker,  // the chief's alone
+};
+
 std::string_view Name(JobStatus status);       // "Running"
 std::string_view Name(InstanceStatus status);  // "Running"
 std::string_view Name(Role role);              // "worker"
 std::string_view Name(Framework framework);    // "pytorch"
+std::string_view Name(SuccessPolicy policy);   // "AllWorkers"
 
 std::optional<JobStatus> ParseJobStatus(std::string_view name);
 std::optional<InstanceStatus> ParseInstanceStatus(std::string_view name);

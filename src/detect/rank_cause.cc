@@ -42,12 +42,16 @@ struct Telling {
   RuleIndex rule = 0;
 };
 
+// A process beneath a torchrun made it fail, and ended by more than an exception in Python. All that the processes
+// print comes in one stream, and torchrun keeps one error file: exceptions in them are other processes'.
+bool IsSpeechless(const RankFailure& failure) { return failure.torchrun && failure.exit && failure.exit->code != 1; }
+
 // The strongest line of each role that is no old news; the first such line.
 std::array<Telling, 4> StrongestLines(const RankFailure& failure, const RuleTable& rules) {
   std::array<Telling, 4> best;
   for (const LineMatch* match : FreshMatches(failure)) {
     const std::optional<RuleIndex> rule = rules.Find(match->rule);
-    if (!rule) continue;
+    if (!rule || (IsSpeechless(failure) && rules.rule(*rule).role == RuleRole::kCascade)) continue;
     Telling& slot = best[static_cast<size_t>(RolePriority(rules.rule(*rule).role))];
     if (!slot.line || *rule < slot.rule) slot = {match, *rule};
   }
@@ -74,14 +78,24 @@ Standing StandingOf(const RankFailure& failure, RuleRole role, bool by_line) {
   return Standing::kOwnFault;
 }
 
-std::string MessageOf(const RankFailure& failure, const LineMatch* line) {
+// Where several processes beneath a torchrun failed, its error file may be that of one that only lost a peer.
+bool TellsOfTheCause(const RankFailure& failure, const RankCause& cause, const RuleTable& rules) {
+  if (failure.error_file_message.empty() || IsSpeechless(failure)) return false;
+  if (!cause.line || rules.rule(cause.rule).role == RuleRole::kCascade) return true;
+  return std::none_of(failure.matches.begin(), failure.matches.end(), [&](const LineMatch& match) {
+    const auto rule = rules.Find(match.rule);
+    return match.file.ends_with(".error.json") && rule && rules.rule(*rule).role == RuleRole::kCascade;
+  });
+}
+
+std::string MessageOf(const RankFailure& failure, const LineMatch* line, bool by_error_file) {
   if (!failure.exec_error.empty()) return failure.exec_error;
   if (failure.orphaned != Duration::zero()) return DescribeEnding(failure);
-  if (!failure.error_file_message.empty()) return failure.error_file_message;
+  if (by_error_file) return failure.error_file_message;
   if (line) return line->line;
   const std::string ending = DescribeEnding(failure);
   const std::string& last = failure.last_error_line;
-  if (last.empty()) return ending;
+  if (last.empty() || IsSpeechless(failure)) return ending;
   // Who exits says why; who is killed says nothing about it, so its last line is quoted as what it is.
   if (failure.exit && failure.exit->code) return last;
   return failure.exit ? ending + "; its last line: " + last : failure.lost_reason.empty() ? last : ending;
@@ -91,8 +105,10 @@ std::string HowItEnded(const RankFailure& failure) {
   if (!failure.exec_error.empty()) return "could not be started: " + failure.exec_error;
   if (!failure.exit) return failure.lost_reason.empty() ? "how it ended is not known" : "lost: " + failure.lost_reason;
   const RankExit& exit = *failure.exit;
-  if (exit.code) return "exit code " + std::to_string(*exit.code);
-  std::string text = "killed by " + SignalName(exit.signal.value_or(0));
+  const bool is_named = failure.torchrun && failure.torchrun->rank;
+  const std::string who = is_named ? "rank " + std::to_string(*failure.torchrun->rank) + " of its torchrun: " : "";
+  if (exit.code) return who + "exit code " + std::to_string(*exit.code);
+  std::string text = who + "killed by " + SignalName(exit.signal.value_or(0));
   if (exit.out_of_memory) text += ", out of memory";
   if (exit.core_dumped) text += ", core dumped";
   return text;
@@ -125,7 +141,8 @@ RankCause CauseOf(const RankFailure& failure, const RuleTable& rules) {
   if (cause.confirmation == cause.line) cause.confirmation = nullptr;
   cause.standing = StandingOf(failure, rules.rule(cause.rule).role, cause.line != nullptr);
   cause.source = cause.line ? ErrorSource::kLog : failure.node_lost ? ErrorSource::kNode : ErrorSource::kProcess;
-  cause.message = OneLine(MessageOf(failure, cause.line), kErrorTextMaxBytes);
+  const bool by_error_file = TellsOfTheCause(failure, cause, rules);
+  cause.message = OneLine(MessageOf(failure, cause.line, by_error_file), kErrorTextMaxBytes);
   cause.time = BeganAt(failure);
   return cause;
 }

@@ -44,6 +44,41 @@ TEST(RankCauseTest, ASilentDeathIsDescribed) {
   EXPECT_EQ(Cause({.lost_reason = "node-1 does not answer"}).message, "lost: node-1 does not answer");
 }
 
+// ---- beneath a torchrun ----
+
+RankFailure BeneathTorchrun(const RankExit& exit) {
+  return {.exit = exit,
+          .matches = {Line("GlooPeerLost", "RuntimeError: [pair.cc:589] Read error: Connection reset by peer")},
+          .last_error_line = "RuntimeError: [pair.cc:589] Read error: Connection reset by peer",
+          .torchrun = Torchrun{.rank = 5, .pid = 77}};
+}
+
+TEST(RankCauseTest, WhatTheOtherProcessesOfATorchrunSayIsNotAboutTheOneThatWasKilled) {
+  EXPECT_EQ(CodeOf(BeneathTorchrun({.signal = 9})), "Sigkill");
+  EXPECT_EQ(Cause(BeneathTorchrun({.signal = 9})).message, "rank 5 of its torchrun: killed by SIGKILL (9)");
+  EXPECT_EQ(CodeOf(BeneathTorchrun({.code = 7})), "ExitCode");
+  EXPECT_EQ(Cause(BeneathTorchrun({.code = 7})).message, "rank 5 of its torchrun: exit code 7");
+  EXPECT_EQ(Cause(BeneathTorchrun({.code = 7})).standing, Standing::kOwnFault);
+  EXPECT_EQ(CodeOf(BeneathTorchrun({.code = 1})), "GlooPeerLost") << "that one may have said it";
+}
+
+TEST(RankCauseTest, NorIsTheErrorFileThatTorchrunKept) {
+  RankFailure failure = BeneathTorchrun({.signal = 9});
+  failure.error_file_message = "RuntimeError: Connection reset by peer";
+  EXPECT_EQ(Cause(failure).message, "rank 5 of its torchrun: killed by SIGKILL (9)");
+}
+
+TEST(RankCauseTest, AnErrorFileThatOnlyTellsOfALostPeerYieldsToACause) {
+  RankFailure failure{.exit = RankExit{.code = 1},
+                      .matches = {{"GlooPeerLost", "RuntimeError: Connection closed by peer", "rank0.error.json", 0},
+                                  Line("UserException", "ValueError: no such column")},
+                      .error_file_message = "RuntimeError: Connection closed by peer"};
+  EXPECT_EQ(CodeOf(failure), "UserException");
+  EXPECT_EQ(Cause(failure).message, "ValueError: no such column");
+  failure.matches.pop_back();
+  EXPECT_EQ(Cause(failure).message, "RuntimeError: Connection closed by peer");
+}
+
 TEST(RankCauseTest, WhoWasStoppedForWantOfAMasterSaysSoHoweverItEnded) {
   for (const RankExit& exit : {RankExit{.code = 0}, RankExit{.code = 1}, RankExit{.signal = 15}}) {
     const RankFailure failure{.exit = exit,

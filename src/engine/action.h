@@ -23,10 +23,11 @@ struct IsolateNode {
   std::string reason;
   bool operator==(const IsolateNode&) const = default;
 };
-struct ReservePort {
+struct ReservePort {  // answered by PortReserved or PortRefused
   uint32_t reservation = 0;
   NodeIndex node{};
-  bool hold = true;  // keep it bound until rank 0 listens
+  bool hold = true;    // keep them bound until somebody listens
+  uint32_t count = 1;  // one for MASTER_PORT, or one for each instance there that has an address of its own
   bool operator==(const ReservePort&) const = default;
 };
 struct StartInstance {

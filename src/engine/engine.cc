@@ -65,7 +65,9 @@ std::vector<Action> Engine::Outstanding(std::optional<NodeIndex> only_node) cons
       acquire();
       break;
     case Phase::kReserving:
-      if (ReservePort order = ReserveOrder(job_); wanted_on(order.node)) actions.push_back(order);
+      for (const ReservePort& order : ReserveOrders(job_)) {
+        if (wanted_on(order.node)) actions.push_back(order);
+      }
       break;
     case Phase::kRunning:
       lives();

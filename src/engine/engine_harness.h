@@ -49,6 +49,15 @@ class EngineHarness {
   void JoinAll() {
     for (uint32_t node = 0; node < spec.local_nodes; ++node) Join(node);
   }
+  // Every node answers that it holds as many ports as it was asked for.
+  StepResult Ports(uint16_t port = 23456) {
+    for (const ReservePort& order : Of<ReservePort>({.actions = engine.Outstanding()})) {
+      PortReserved reserved{.reservation = order.reservation, .port = port, .node = order.node};
+      for (uint32_t i = 0; i < order.count; ++i) reserved.ports.push_back(port++);
+      Feed(std::move(reserved));
+    }
+    return last;
+  }
   StepResult Port(uint16_t port = 23456) { return Feed(PortReserved{job().reservation, port}); }
   void StartedAll() {
     for (uint32_t i = 0; i < job().instances.size(); ++i) Feed(InstanceStarted{InstanceIndex{i}, AttemptOf(i)});

@@ -5,6 +5,8 @@
 #include <set>
 #include <string_view>
 
+#include "core/roles.h"
+
 namespace aimaster {
 namespace {
 
@@ -131,7 +133,10 @@ Tallies CountAll(const JobState& job) {
     tallies.started += instance.started;
     tallies.ready += instance.ready;
     tallies.succeeded += succeeded;
-    tallies.work_succeeded += succeeded && !ServesOnly(instance.role);
+    const bool counts = CountsForSuccess(job.spec, instance.role, instance.index_in_role);
+    tallies.work_succeeded += counts && succeeded;
+    tallies.work_done += counts && instance.ranks_succeeded == instance.ranks;
+    tallies.portless += HasAddress(job.spec, instance.role) && instance.port == 0;
     tallies.waiting += RenewalOf(instance) == Renewal::kWaiting;
     if (instance.own && instance.own->deadline) {
       tallies.deadlines.emplace(*instance.own->deadline, InstanceIndex{static_cast<uint32_t>(i)});

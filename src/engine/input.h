@@ -38,14 +38,17 @@ struct NodeLost {  // a node is gone, with all that ran on it
   std::string reason;
   bool operator==(const NodeLost&) const = default;
 };
-struct PortReserved {  // the agent of rank 0's node holds a port for the round
+struct PortReserved {  // a node's agent holds as many ports for the round as it was asked for
   uint32_t reservation = 0;
-  uint16_t port = 0;
+  uint16_t port = 0;  // the first of them
+  NodeIndex node{};
+  std::vector<uint16_t> ports = {};  // all of them; empty where an older version wrote it, and one was asked for
   bool operator==(const PortReserved&) const = default;
 };
 struct PortRefused {
   uint32_t reservation = 0;
   std::string reason;
+  NodeIndex node{};
   bool operator==(const PortRefused&) const = default;
 };
 struct InstanceStarted {  // all its ranks' programs were executed

@@ -62,6 +62,9 @@ struct InstanceState {
   std::optional<int> exit_code;  // of its first failed rank; 0 when it succeeded
   std::optional<int> signal;
   std::optional<OwnLife> own;  // in an Async job that has started
+  // Where it listens in this round, if it has an address of its own (HasAddress); port 0: not reserved yet.
+  std::string address;
+  uint16_t port = 0;
   bool operator==(const InstanceState&) const = default;
 };
 inline Renewal RenewalOf(const InstanceState& instance) {
@@ -137,7 +140,7 @@ struct Decision {
 enum class Phase {
   kNew,         // nothing submitted yet
   kAcquiring,   // waits for nodes
-  kReserving,   // waits for the port of the round
+  kReserving,   // waits for the ports of the round
   kRunning,     // instances are starting or running; in an Async job some may be restarted alone (Renewal)
   kCollecting,  // something failed; what else?
   kJudging,     // the detector is asked

@@ -5,6 +5,7 @@
 
 #include "core/count.h"
 #include "core/quote.h"
+#include "core/roles.h"
 #include "engine/backoff.h"
 
 namespace aimaster {
@@ -49,7 +50,7 @@ class Judge {
       Fail("the command could not be executed, and would not be the next time");
     } else if (MayRetryStart()) {
       RetryStart();
-    } else if (judgement_.is_consequence) {
+    } else if (judgement_.is_consequence && !KeepsResults(job_.spec)) {
       ruling_.reasons.push_back("it only followed another failure, so it counts for no limit");
       RestartAlone();
     } else if (IsFree()) {
@@ -120,7 +121,7 @@ class Judge {
 
   void SayWhyNotAlone() {
     for (const InstanceState& instance : job_.instances) {
-      if (RenewalOf(instance) != Renewal::kFailed || RestartsAlone(instance.role)) continue;
+      if (RenewalOf(instance) != Renewal::kFailed || RestartsAlone(job_.spec, instance.role)) continue;
       ruling_.reasons.push_back(instance.name + " has failed, and a " + std::string(Name(instance.role)) +
                                 " can't be restarted alone");
       return;
@@ -165,7 +166,8 @@ class Judge {
 
   bool MayRetryStart() const {
     if (is_alone_ && Instance().own && Instance().own->started_alone)
-      return false;  // the round's port is in use, by us
+      return false;                              // the round's port is in use, by us
+    if (!MeetAtMaster(job_.spec)) return false;  // it was given no port
     const Monotonic start = job_.ranks_started.value_or(job_.rounds.back().start.monotonic);
     return judgement_.address_in_use && now_ - start < kStartFailureWithin && job_.start_retries < kStartRetriesMax;
   }

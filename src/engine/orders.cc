@@ -1,6 +1,9 @@
 #include "engine/orders.h"
 
 #include <algorithm>
+#include <map>
+
+#include "core/roles.h"
 
 namespace aimaster {
 
@@ -13,10 +16,20 @@ AcquireNodes AcquireOrder(const JobState& job) {
   return order;
 }
 
-ReservePort ReserveOrder(const JobState& job) {
-  return {.reservation = job.reservation,
-          .node = job.instances.front().node,
-          .hold = job.start_retries == 0 && job.port_refusals == 0};
+bool HoldsPorts(const JobState& job) { return job.start_retries == 0 && job.port_refusals == 0; }
+
+std::vector<ReservePort> ReserveOrders(const JobState& job) {
+  const ReservePort one{.reservation = job.reservation, .node = job.instances.front().node, .hold = HoldsPorts(job)};
+  if (!HasAddress(job.spec, job.instances.front().role)) return {one};
+  std::map<NodeIndex, uint32_t> counts;
+  for (const InstanceState& instance : job.instances) {
+    if (HasAddress(job.spec, instance.role) && instance.port == 0) ++counts[instance.node];
+  }
+  std::vector<ReservePort> orders;
+  for (const auto& [node, count] : counts) {
+    orders.push_back({.reservation = job.reservation, .node = node, .hold = one.hold, .count = count});
+  }
+  return orders;
 }
 
 StartInstance StartOrder(const JobState& job, InstanceIndex index) {
@@ -44,8 +57,8 @@ CollectEvidence CollectOrder(const JobState& job) {
 }
 
 JudgeFailure JudgeOrder(const JobState& job) {
-  const bool apart = IsAsync(job) && std::ranges::none_of(job.instances, [](const InstanceState& instance) {
-                       return RenewalOf(instance) == Renewal::kFailed && !RestartsAlone(instance.role);
+  const bool apart = IsAsync(job) && std::ranges::none_of(job.instances, [&job](const InstanceState& instance) {
+                       return RenewalOf(instance) == Renewal::kFailed && !RestartsAlone(job.spec, instance.role);
                      });
   return {.judgement_number = job.judgement_number, .apart = apart};
 }

@@ -27,7 +27,9 @@ struct FailureClass {
 
 struct Tallies {
   uint32_t live = 0, started = 0, ready = 0, succeeded = 0;  // instances
-  uint32_t work_succeeded = 0;                               // of those that do not serve only
+  uint32_t work_succeeded = 0;                               // of those that count for the job's success
+  uint32_t work_done = 0;                                    // of these, whose ranks have all ended with 0
+  uint32_t portless = 0;                                     // that have an address of their own, and no port yet
   uint32_t waiting = 0;                                      // for a node, to be restarted alone
   std::set<std::pair<Monotonic, InstanceIndex>> deadlines;   // of instances
   uint32_t ranks_ended = 0;

@@ -24,7 +24,7 @@ Event AnyEvent(const JobState& job, const JobSpec& spec) {
       return NodeDenied{"no"};
     case 4:
     case 5:
-      return PortReserved{job.reservation, 2000};
+      return PortReserved{job.reservation, 2000, node, std::vector<uint16_t>(below(4) + 1, 2000)};
     case 6:
     case 7:
       return InstanceStarted{instance, attempt};
@@ -57,9 +57,13 @@ TEST(Tallies, AreWhatCountingGives) {
       job.spec.fault_tolerance.execution_mode = ExecutionMode::kAsync;
       job.spec.roles.push_back({Role::kPs, 1, 1});
     }
+    job.spec.framework =
+        *rc::gen::element(Framework::kPyTorch, Framework::kTensorFlow, Framework::kElasticBatch, Framework::kMpi);
+    job.spec.success_policy =
+        *rc::gen::element(SuccessPolicy::kAuto, SuccessPolicy::kAllWorkers, SuccessPolicy::kChiefWorker);
     job.Submit();
     job.JoinAll();
-    job.Port();
+    job.Ports();
     Engine other;
     for (const Input& input : job.inputs) other.Step(input);
     const size_t steps = *rc::gen::inRange<size_t>(0, 120);

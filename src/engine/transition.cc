@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "core/quote.h"
+#include "core/roles.h"
 #include "engine/failures.h"
 
 namespace aimaster {
@@ -45,11 +46,20 @@ void Transition::SetStatus(InstanceIndex index, InstanceStatus status) {
   InstanceState& instance = Changed(index);
   job_.tallies.succeeded += status == InstanceStatus::kSucceeded;
   job_.tallies.succeeded -= instance.status == InstanceStatus::kSucceeded;
-  if (!ServesOnly(instance.role)) {
+  if (CountsForSuccess(job_.spec, instance.role, instance.index_in_role)) {
     job_.tallies.work_succeeded += status == InstanceStatus::kSucceeded;
     job_.tallies.work_succeeded -= instance.status == InstanceStatus::kSucceeded;
   }
   instance.status = status;
+}
+
+void Transition::SetRanksSucceeded(InstanceIndex index, uint32_t count) {
+  InstanceState& instance = Changed(index);
+  if (CountsForSuccess(job_.spec, instance.role, instance.index_in_role)) {
+    job_.tallies.work_done += count == instance.ranks;
+    job_.tallies.work_done -= instance.ranks_succeeded == instance.ranks;
+  }
+  instance.ranks_succeeded = count;
 }
 
 // Slots are looked at in order and each once: while nodes are acquired, a node that is usable stays so, or Acquire

@@ -23,6 +23,9 @@ inline constexpr Duration kStopSlack = std::chrono::seconds{5};
 inline constexpr Duration kUnkillableAfter = std::chrono::seconds{30};
 // However long a core takes to write or a node to answer, a failure is judged after this.
 inline constexpr Duration kCollectCap = std::chrono::seconds{120};
+// A torchrun looks at its processes every 5 s unless told otherwise. One whose processes lost a peer may therefore end
+// before the one whose process the peer was.
+inline constexpr Duration kTorchrunsAreSlow = std::chrono::seconds{6};
 inline constexpr uint32_t kPortReservationsMax = 5;
 
 class Transition {
@@ -54,8 +57,11 @@ class Transition {
   // Coming up.
   void Acquire();
   void StartRound();
-  void ReserveNextPort();
+  void ReserveNextPorts();
+  void TakePorts(NodeIndex node, const std::vector<uint16_t>& ports);
   void StartAllInstances();
+  void StartTogether(InstanceIndex index);
+  std::string RoundStartText() const;
   void BeginAttempt(InstanceIndex index);
   void FinishStartStage();
   void MarkReady(InstanceIndex index);
@@ -64,6 +70,7 @@ class Transition {
 
   // Failing.
   void AddFailure(const RankFailure& failure);
+  void WaitForOtherTorchruns(const RankFailure& failure);
   void OpenCollection(const RankFailure& first);
   void Collect(const RankFailure& first);
   void TellFailed(const RankFailure& failure);
@@ -87,6 +94,7 @@ class Transition {
   void ContinueAlone(InstanceIndex index);
   void PauseAlone(InstanceIndex index, const Ruling& ruling);
   bool StartWhereItsSlotIs(InstanceIndex index);
+  bool WouldMove(InstanceIndex index) const;
   void AskForNodes();
   void StartWaiting();
   void Seat(InstanceIndex index, NodeIndex node);
@@ -95,6 +103,7 @@ class Transition {
   void OnDeadlines();
   void OnDeadlineOf(InstanceIndex index);
   void FailStartAlone(const Judgement& judgement);
+  void RestartForMove(InstanceIndex index);
   void EscalateStopAlone(InstanceIndex index);
   void FailNow(std::string reason_code, std::string reason_message);
   void EndOwnLives(RestartResult result);
@@ -108,7 +117,10 @@ class Transition {
   void StopLiveInstances(bool at_once);
   void ContinueWhenStopped();
   bool MustWait();
+  bool IsWorkDone() const;
+  bool IsDoneForGood(InstanceIndex index) const;
   void SucceedWhenAllHave();
+  void Succeed();
   void ReplaceNodes();
   void ReplaceSlot(uint32_t slot);
   bool FillSlots();
@@ -125,6 +137,7 @@ class Transition {
   RoundState& ChangedRound();
   void SetLive(InstanceIndex index, bool live);
   void SetStatus(InstanceIndex index, InstanceStatus status);
+  void SetRanksSucceeded(InstanceIndex index, uint32_t count);
   bool All(uint32_t count) const { return count == job_.instances.size(); }
   void ClearFailures();
   bool AllSlotsFilled();

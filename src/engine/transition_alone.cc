@@ -10,6 +10,7 @@
 #include <algorithm>
 
 #include "core/count.h"
+#include "core/roles.h"
 #include "engine/failures.h"
 #include "engine/layout.h"
 #include "engine/limits.h"
@@ -46,7 +47,7 @@ void Transition::DecideApart(const FailureJudged& judged) {
   std::set<InstanceIndex> instances;
   for (const Judgement* judgement : judgements) {
     const InstanceState& instance = job_.instances[Value(judgement->root_instance)];
-    if (RenewalOf(instance) != Renewal::kFailed || !RestartsAlone(instance.role)) continue;
+    if (RenewalOf(instance) != Renewal::kFailed || !RestartsAlone(job_.spec, instance.role)) continue;
     if (!instances.insert(judgement->root_instance).second) continue;
     rulings.emplace_back(judgement, RuleOnInstance(job_, *judgement, now_.monotonic));
   }
@@ -176,8 +177,18 @@ bool Transition::StartWhereItsSlotIs(InstanceIndex index) {
   if (node.isolated || node.lost) ReplaceSlot(slot);
   Seat(index, job_.placement[slot]);
   if (!NodeUsable(job_.placement[slot])) return false;
-  StartAlone(index);
+  if (WouldMove(index)) {
+    SetDeadline(index, now_.monotonic);  // decided about by itself, and not in the midst of what led here
+  } else {
+    StartAlone(index);
+  }
   return true;
+}
+
+// Others know it by its address, and can't be told of another one.
+bool Transition::WouldMove(InstanceIndex index) const {
+  const InstanceState& instance = job_.instances[Value(index)];
+  return instance.port != 0 && NodeUsable(instance.node) && job_.nodes.at(instance.node).address != instance.address;
 }
 
 void Transition::StartWaiting() {
@@ -242,7 +253,7 @@ void Transition::OnDeadlines() {
   for (const InstanceIndex index : due) {
     const InstanceState& instance = job_.instances[Value(index)];
     const bool is_start = instance.own->renewal == Renewal::kNone && instance.live && !instance.started;
-    if (!is_start || RestartsAlone(instance.role)) continue;
+    if (!is_start || RestartsAlone(job_.spec, instance.role)) continue;
     return FailStart("StartTimeout", instance.name + " was not started within --start-timeout", index);
   }
   for (const InstanceIndex index : due) {
@@ -260,6 +271,7 @@ void Transition::OnDeadlineOf(InstanceIndex index) {
     case Renewal::kPausing:
       return ContinueAlone(index);
     case Renewal::kWaiting:
+      if (WouldMove(index)) return RestartForMove(index);
       return FailStartAlone(AboutInstance(index, "NodeTimeout", "no node was ready for it within --start-timeout"));
     case Renewal::kFailed:
       return;  // what has failed is being looked into
@@ -278,6 +290,18 @@ void Transition::FailStartAlone(const Judgement& judgement) {
   if (ruling.verdict == Verdict::kRestart) return RestartAlone(judgement, std::move(ruling), now_);
   job_.failure_began = now_;
   CarryOut(judgement, std::move(ruling));
+}
+
+// Only all together can be given other addresses.
+void Transition::RestartForMove(InstanceIndex index) {
+  const InstanceState& instance = job_.instances[Value(index)];
+  job_.failure_began = now_;
+  EndAllStages();
+  job_.pending_stages.clear();
+  job_.pending_stages.push_back({Stage::kDecide, now_, std::nullopt});
+  Decide(AboutInstance(index, "AddressLost",
+                       "it can't be restarted alone: its node is gone, and the others know it by its address there, " +
+                           instance.address + ":" + std::to_string(instance.port)));
 }
 
 void Transition::EscalateStopAlone(InstanceIndex index) {

@@ -28,7 +28,8 @@ void Transition::On(const RankSucceeded& input) {
   if (instance == nullptr || !Holds(*instance, input.rank) || job_.rank_ended[Value(input.rank)]) return;
   job_.rank_ended[Value(input.rank)] = true;
   ++job_.tallies.ranks_ended;
-  if (++Changed(input.instance).ranks_succeeded == instance->ranks && !instance->ready) MarkReady(input.instance);
+  SetRanksSucceeded(input.instance, instance->ranks_succeeded + 1);
+  if (instance->ranks_succeeded == instance->ranks && !instance->ready) MarkReady(input.instance);
   CloseCollectionWhenComplete();
 }
 
@@ -55,10 +56,12 @@ void Transition::On(const RankFailed& input) {
   switch (job_.phase) {
     case Phase::kRunning:
       OpenCollection(failure);
+      WaitForOtherTorchruns(failure);
       break;
     case Phase::kCollecting:
     case Phase::kJudging:
       AddFailure(failure);
+      WaitForOtherTorchruns(failure);
       break;
     case Phase::kStopping:
       break;  // what dies now dies of our signal; the decision has been made
@@ -73,6 +76,13 @@ void Transition::On(const RankFailed& input) {
 
 void Transition::AddFailure(const RankFailure& failure) {
   if (const std::optional<size_t> index = KeepFailure(job_, failure)) changed_failures_.insert(*index);
+}
+
+// An exception beneath a torchrun may be about another's death, which its torchrun has yet to find.
+void Transition::WaitForOtherTorchruns(const RankFailure& failure) {
+  if (job_.phase != Phase::kCollecting || !failure.torchrun || !failure.exit || failure.exit->code != 1) return;
+  job_.deadlines.collect =
+      std::max(job_.deadlines.collect.value_or(now_.monotonic), now_.monotonic + kTorchrunsAreSlow);
 }
 
 void Transition::OpenCollection(const RankFailure& first) {
@@ -147,6 +157,7 @@ void Transition::On(const FailureJudged& input) {
   const bool known = IsAbout(job_, input.judgement) &&
                      std::ranges::all_of(input.others, [this](const Judgement& j) { return IsAbout(job_, j); });
   if (!known) return;
+  if (IsWorkDone()) return Succeed();
   if (input.apart) {
     DecideApart(input);
   } else {

@@ -2,8 +2,10 @@
 #include <algorithm>
 
 #include "core/count.h"
+#include "core/roles.h"
 #include "engine/layout.h"
 #include "engine/orders.h"
+#include "engine/tallies.h"
 #include "engine/transition.h"
 
 namespace aimaster {
@@ -30,6 +32,7 @@ void Transition::On(const JobSubmitted& input) {
   // Nodes beyond the slots are spares.
   for (uint32_t node = 0; node < std::max(slots, job_.spec.local_nodes); ++node) job_.nodes[NodeIndex{node}] = {};
 
+  job_.tallies = CountAll(job_);
   job_.status = JobStatus::kEnvPreparing;
   Tell("aimaster.job.submitted", "",
        "job submitted: " + Count(job_.instances.size(), "instance") + ", " + Count(WorldSize(job_.spec), "rank") +
@@ -81,26 +84,58 @@ void Transition::StartRound() {
   EndStage(Stage::kAcquire);
   BeginStage(Stage::kStart);
   job_.port_refusals = 0;
-  ReserveNextPort();
+  if (!MeetAtMaster(job_.spec)) return StartAllInstances();
+  ReserveNextPorts();
 }
 
-void Transition::ReserveNextPort() {
+void Transition::ReserveNextPorts() {
   job_.phase = Phase::kReserving;
   ++job_.reservation;
-  Act(ReserveOrder(job_));
+  for (size_t i = 0; i < job_.instances.size(); ++i) {
+    const InstanceState& instance = job_.instances[i];
+    if (!HasAddress(job_.spec, instance.role) || instance.port == 0) continue;
+    Changed(InstanceIndex{static_cast<uint32_t>(i)}).port = 0;
+    ++job_.tallies.portless;
+  }
+  for (const ReservePort& order : ReserveOrders(job_)) Act(order);
 }
 
 void Transition::On(const PortReserved& input) {
   if (job_.phase != Phase::kReserving || input.reservation != job_.reservation) return;
-  job_.master_port = input.port;
+  const InstanceState& first = job_.instances.front();
+  if (HasAddress(job_.spec, first.role)) {
+    TakePorts(input.node, input.ports);
+    if (job_.tallies.portless > 0) return;
+    job_.master_port = first.port;
+  } else {
+    job_.master_port = input.port;
+  }
   job_.master_address = job_.nodes[NodeOfRankZero()].address;
   StartAllInstances();
+}
+
+// To the instances there that have none yet, in their order. Too few of them, from an agent that does not know how many
+// were asked for, are a refusal.
+void Transition::TakePorts(NodeIndex node, const std::vector<uint16_t>& ports) {
+  auto next = ports.begin();
+  for (uint32_t slot = 0; slot < job_.placement.size(); ++slot) {
+    if (job_.placement[slot] != node) continue;
+    for (const InstanceIndex index : InstancesOfSlot(job_.spec, slot)) {
+      const InstanceState& instance = job_.instances[Value(index)];
+      if (!HasAddress(job_.spec, instance.role) || instance.port != 0) continue;
+      if (next == ports.end()) return On(PortRefused{job_.reservation, "the agent of its node reserved too few", node});
+      InstanceState& taker = Changed(index);
+      taker.address = job_.nodes.at(node).address;
+      taker.port = *next++;
+      --job_.tallies.portless;
+    }
+  }
 }
 
 void Transition::On(const PortRefused& input) {
   if (job_.phase != Phase::kReserving || input.reservation != job_.reservation) return;
   if (++job_.port_refusals < kPortReservationsMax) {
-    ReserveNextPort();
+    ReserveNextPorts();
   } else {
     FailStart("NoPort", "no port could be reserved for the round: " + input.reason);
   }
@@ -110,22 +145,34 @@ void Transition::StartAllInstances() {
   job_.phase = Phase::kRunning;
   ClearFailures();
   job_.dumping_core.clear();
-  job_.rank_ended.assign(job_.rank_ended.size(), false);
-  job_.tallies = {.live = static_cast<uint32_t>(job_.instances.size())};
   job_.deadlines = {.start = now_.monotonic + job_.spec.timing.start_timeout};
   job_.ranks_started = now_.monotonic;
   for (size_t i = 0; i < job_.instances.size(); ++i) {
     const InstanceIndex index{static_cast<uint32_t>(i)};
-    BeginAttempt(index);
-    job_.instances[i].live = true;
-    if (!IsAsync(job_)) continue;
-    Own(index).started_alone = false;
-    Own(index).first_local_rank.reset();
+    if (!IsDoneForGood(index)) StartTogether(index);
   }
+  job_.tallies = CountAll(job_);
   ChangedRound();
-  Tell("aimaster.round.started", "",
-       "round " + std::to_string(Value(job_.round)) + " starts " + Count(job_.instances.size(), "instance") +
-           ", MASTER_PORT " + std::to_string(job_.master_port));
+  Tell("aimaster.round.started", "", RoundStartText());
+}
+
+void Transition::StartTogether(InstanceIndex index) {
+  BeginAttempt(index);
+  InstanceState& instance = job_.instances[Value(index)];
+  instance.live = true;
+  for (uint32_t i = 0; i < instance.ranks; ++i) job_.rank_ended[Value(instance.first_rank) + i] = false;
+  if (!IsAsync(job_)) return;
+  Own(index).started_alone = false;
+  Own(index).first_local_rank.reset();
+}
+
+std::string Transition::RoundStartText() const {
+  std::string text = "round " + std::to_string(Value(job_.round)) + " starts " + Count(job_.tallies.live, "instance");
+  const size_t done = job_.instances.size() - job_.tallies.live;
+  if (done > 0) text += "; " + Count(done, "instance") + " of before " + (done == 1 ? "is" : "are") + " done";
+  if (!MeetAtMaster(job_.spec)) return text;
+  if (HasAddress(job_.spec, job_.instances.front().role)) return text + ", each with a port of its own";
+  return text + ", MASTER_PORT " + std::to_string(job_.master_port);
 }
 
 void Transition::BeginAttempt(InstanceIndex index) {
@@ -133,7 +180,8 @@ void Transition::BeginAttempt(InstanceIndex index) {
   instance.attempt = Attempt{instance.starts++};
   SetStatus(index, InstanceStatus::kStarting);
   instance.started = instance.ready = false;
-  instance.ranks_succeeded = instance.ranks_failed = 0;
+  SetRanksSucceeded(index, 0);
+  instance.ranks_failed = 0;
   instance.exit_code = instance.signal = std::nullopt;
   if (IsAsync(job_)) {
     Own(index).start = now_.monotonic;

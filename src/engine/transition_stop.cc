@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "core/count.h"
+#include "core/roles.h"
 #include "engine/layout.h"
 #include "engine/orders.h"
 #include "engine/transition.h"
@@ -90,6 +91,8 @@ void Transition::On(const InstanceEnded& input) {
       return;
     case Phase::kCollecting:
     case Phase::kJudging:
+      if (IsWorkDone()) Succeed();  // whatever has failed beside it
+      return;
     case Phase::kNew:
     case Phase::kAcquiring:
     case Phase::kReserving:
@@ -98,18 +101,25 @@ void Transition::On(const InstanceEnded& input) {
   }
 }
 
-// Servers don't end by themselves: when all others have, they are stopped, which is no failure.
+// All ranks that matter have ended with 0. What fails from now on fails in vain: servers that lose their clients, say.
+bool Transition::IsWorkDone() const { return job_.tallies.work_done == CountingInstances(job_.spec); }
+
+// An instance whose result a restart of the job does not touch.
+bool Transition::IsDoneForGood(InstanceIndex index) const {
+  return KeepsResults(job_.spec) && job_.instances[Value(index)].status == InstanceStatus::kSucceeded;
+}
+
+// Servers don't end by themselves: when all that count have, they are stopped, which is no failure.
 void Transition::SucceedWhenAllHave() {
-  uint32_t working = 0;
-  for (const RoleSpec& role : job_.spec.roles) working += ServesOnly(role.role) ? 0 : role.count;
-  const bool all = All(job_.tallies.succeeded);
-  if (!all && (working == 0 || job_.tallies.work_succeeded < working)) return;
+  if (job_.tallies.work_succeeded == CountingInstances(job_.spec)) Succeed();
+}
+
+void Transition::Succeed() {
+  job_.pending_stages.clear();
   job_.reason_code = "JobSucceeded";
-  job_.reason_message = working == job_.instances.size() || working == 0
-                            ? "every rank ended with exit code 0"
-                            : "every rank that is no ps ended with exit code 0";
+  job_.reason_message = SuccessText(job_.spec);
   Record("Succeed", job_.reason_message, {});
-  if (!all) return StopAll(StopPurpose::kSucceed);
+  if (!All(job_.tallies.succeeded)) return StopAll(StopPurpose::kSucceed);
   End(JobStatus::kSucceeded, job_.reason_code, job_.reason_message, 0);
 }
 
@@ -124,6 +134,7 @@ void Transition::ContinueWhenStopped() {
       if (MustWait()) return;
       for (size_t i = 0; i < job_.instances.size(); ++i) {
         const InstanceIndex index{static_cast<uint32_t>(i)};
+        if (IsDoneForGood(index)) continue;
         SetStatus(index, InstanceStatus::kPending);
         job_.instances[i].node = job_.placement[SlotOf(job_.spec, index)];  // also where it ran on elsewhere
       }

@@ -4,6 +4,7 @@
 
 #include <set>
 
+#include "core/roles.h"
 #include "engine/engine_harness.h"
 
 namespace aimaster {
@@ -234,9 +235,10 @@ RC_GTEST_PROP(EnginePropertyTest, WhateverHappensToAnAsyncJobTheRulesHold, ()) {
   job.spec.fault_tolerance.execution_mode = ExecutionMode::kAsync;
   job.spec.fault_tolerance.max_num_of_job_restart = 2;
   job.spec.roles = {{Role::kWorker, 3, 1}, {Role::kPs, 1, 1}};
+  job.spec.framework = *rc::gen::element(Framework::kPyTorch, Framework::kTensorFlow);
   job.Submit();
   job.JoinAll();
-  job.Port();
+  job.Ports();
   std::set<std::pair<InstanceIndex, Attempt>> judged;
   uint32_t alone = 0;
   for (const auto& [step, number] : *rc::gen::container<std::vector<std::pair<uint32_t, uint32_t>>>(
@@ -285,7 +287,7 @@ RC_GTEST_PROP(EnginePropertyTest, WhateverHappensToAnAsyncJobTheRulesHold, ()) {
         break;
       }
       default:
-        if (job.job().phase == Phase::kReserving) job.Port();
+        job.Ports();
         if (job.engine.NextDeadline()) job.NextTick();
     }
     const JobState& now = job.job();
@@ -296,7 +298,7 @@ RC_GTEST_PROP(EnginePropertyTest, WhateverHappensToAnAsyncJobTheRulesHold, ()) {
       ++alone;
       const InstanceIndex which = now.records[i].judgement.root_instance;
       restarted.insert(which);
-      RC_ASSERT(RestartsAlone(now.instances[Value(which)].role));
+      RC_ASSERT(RestartsAlone(now.spec, now.instances[Value(which)].role));
       if (now.records[i].judgement.fault == "TestFault") {
         RC_ASSERT(judged.emplace(which, before[Value(which)].attempt).second);  // never twice
       }

@@ -130,6 +130,7 @@ AIMASTER_FIELDS(FaultToleranceParameters) {
 
 AIMASTER_FIELDS(JobSpec) {
   v("job_id", x.id), v("name", x.name), v("framework", x.framework), v("roles", x.roles), v("command", x.command);
+  v("success_policy", x.success_policy);
   v("environment", x.environment), v("working_directory", x.working_directory), v("log_directory", x.log_directory);
   v("fault_tolerance", x.fault_tolerance), v("notes", x.notes), v("timing", x.timing);
   v("log_max_bytes", x.log_max_bytes), v("local_nodes", x.local_nodes), v("devices", x.devices);
@@ -144,6 +145,8 @@ AIMASTER_FIELDS(RankExit) {
 
 AIMASTER_FIELDS(LineMatch) { v("rule", x.rule), v("line", x.line), v("file", x.file), v("offset", x.offset); }
 
+AIMASTER_FIELDS(Torchrun) { v("rank", x.rank), v("pid", x.pid); }
+
 AIMASTER_FIELDS(RankFailure) {
   v("rank", x.rank), v("instance", x.instance), v("attempt", x.attempt), v("node", x.node), v("exit", x.exit);
   v("lost_reason", x.lost_reason), v("node_lost", x.node_lost), v("exec_error", x.exec_error);
@@ -151,6 +154,7 @@ AIMASTER_FIELDS(RankFailure) {
   v("dump_start_ns", x.dump_start), v("clock_uncertainty_ns", x.clock_uncertainty), v("matches", x.matches);
   v("last_error_line", x.last_error_line), v("error_file_message", x.error_file_message);
   v("error_file_time_ns", x.error_file_time), v("retryable_text", x.retryable_text), v("step", x.step);
+  v("torchrun", x.torchrun);
 }
 
 AIMASTER_FIELDS(FailureDetail) {
@@ -172,8 +176,10 @@ AIMASTER_FIELDS(MasterStarted) { v("epoch", x.epoch), v("engine_change", x.engin
 AIMASTER_FIELDS(NodeJoined) { v("node", x.node), v("name", x.name), v("address", x.address); }
 AIMASTER_FIELDS(NodeDenied) { v("reason", x.reason); }
 AIMASTER_FIELDS(NodeLost) { v("node", x.node), v("reason", x.reason); }
-AIMASTER_FIELDS(PortReserved) { v("reservation", x.reservation), v("port", x.port); }
-AIMASTER_FIELDS(PortRefused) { v("reservation", x.reservation), v("reason", x.reason); }
+AIMASTER_FIELDS(PortReserved) {
+  v("reservation", x.reservation), v("port", x.port), v("node", x.node), v("ports", x.ports);
+}
+AIMASTER_FIELDS(PortRefused) { v("reservation", x.reservation), v("reason", x.reason), v("node", x.node); }
 AIMASTER_FIELDS(InstanceStarted) { v("instance", x.instance), v("attempt", x.attempt); }
 AIMASTER_FIELDS(InstanceReady) { v("instance", x.instance), v("attempt", x.attempt); }
 AIMASTER_FIELDS(RankSucceeded) { v("instance", x.instance), v("attempt", x.attempt), v("rank", x.rank); }
@@ -203,7 +209,7 @@ AIMASTER_FIELDS(InstanceState) {
   v("ranks", x.ranks), v("node", x.node), v("status", x.status), v("attempt", x.attempt), v("starts", x.starts);
   v("live", x.live), v("started", x.started), v("ready", x.ready), v("ranks_succeeded", x.ranks_succeeded);
   v("ranks_failed", x.ranks_failed), v("exit_code", x.exit_code), v("signal", x.signal);
-  v("own", x.own);
+  v("own", x.own), v("address", x.address), v("port", x.port);
 }
 
 AIMASTER_FIELDS(NodeState) {

@@ -4,6 +4,7 @@
 #include <limits>
 #include <span>
 
+#include "engine/orders.h"
 #include "master/rank_environment.h"
 
 namespace aimaster {
@@ -28,7 +29,11 @@ class Builder {
     start->mutable_id()->set_attempt(Value(action.attempt));
     start->set_instance_name(instance.name);
     start->set_round(Value(action.round));
-    start->set_holds_master_port(Value(instance.first_rank) == 0);
+    if (instance.port != 0) {
+      if (HoldsPorts(job_)) start->set_own_port(instance.port);
+    } else {
+      start->set_holds_master_port(Value(instance.first_rank) == 0);
+    }
     const std::filesystem::path attempt_directory = job_directory_ / "nodes" / job_.nodes.at(action.node).name /
                                                     instance.name / std::to_string(Value(action.attempt));
     for (uint32_t local = 0; local < instance.ranks; ++local) {
@@ -56,6 +61,7 @@ class Builder {
     v1::ReservePort* reserve = Add(action.node).mutable_reserve_port();
     reserve->set_reservation(action.reservation);
     reserve->set_hold(action.hold);
+    reserve->set_count(action.count);
     return std::move(commands_);
   }
 

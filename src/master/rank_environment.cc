@@ -3,7 +3,9 @@
 #include <algorithm>
 #include <iterator>
 
+#include "core/roles.h"
 #include "engine/layout.h"
+#include "master/framework_environment.h"
 
 namespace aimaster {
 namespace {
@@ -77,8 +79,6 @@ Environment RankEnvironment(const JobState& job, const NodePlace& place, const S
       {"NODE_RANK", node_rank},
       {"NNODES", nodes},
       {"NPROC_PER_NODE", local_world},
-      {"MASTER_ADDR", start.master_address},
-      {"MASTER_PORT", std::to_string(start.master_port)},
       {"TORCHELASTIC_RESTART_COUNT", std::to_string(start.restart_count)},
       {"TORCHELASTIC_MAX_RESTARTS", std::to_string(job.spec.fault_tolerance.max_num_of_job_restart)},
       {"TORCHELASTIC_RUN_ID", job.spec.id.text()},
@@ -89,6 +89,11 @@ Environment RankEnvironment(const JobState& job, const NodePlace& place, const S
       {"AIMASTER_ROUND", std::to_string(Value(start.round))},
       {"AIMASTER_ATTEMPT", std::to_string(Value(start.attempt))},
   };
+  if (MeetAtMaster(job.spec)) {
+    environment["MASTER_ADDR"] = start.master_address;
+    environment["MASTER_PORT"] = std::to_string(start.master_port);
+  }
+  environment.merge(FrameworkEnvironment(job, instance, rank));
   AddDevices(job, start.node, environment);
   return environment;
 }

@@ -53,6 +53,10 @@ RankFailure Failure(const v1::RankExited& report, NodeIndex from) {
   }
   if (report.dump_start_ns() != 0) failure.dump_start = corrected(report.dump_start_ns());
   if (report.error_file_time_ns() != 0) failure.error_file_time = corrected(report.error_file_time_ns());
+  if (report.has_torchrun()) {
+    failure.torchrun = Torchrun{.rank = std::nullopt, .pid = report.torchrun().pid()};
+    if (report.torchrun().has_rank()) failure.torchrun->rank = report.torchrun().rank();
+  }
   size_t bytes = 0;
   for (const v1::LineMatch& match : report.matches()) {
     if (failure.matches.size() == kMatchesPerRankMax || bytes > kMatchBytesPerRankMax) break;
@@ -74,6 +78,20 @@ std::optional<Event> ExitEvent(const v1::RankExited& report, NodeIndex from, con
     return RankSucceeded{failure.instance, failure.attempt, failure.rank};
   }
   return RankFailed{failure};
+}
+
+// A number that is no port would reach ranks as one. None at all is as good as a refusal.
+Event Reserved(const v1::PortReserved& report, NodeIndex from) {
+  PortReserved reserved{.reservation = report.reservation(), .node = from};
+  for (int i = 0; i < std::max(1, report.ports_size()); ++i) {
+    const uint32_t port = report.ports_size() == 0 ? report.port() : report.ports(i);
+    if (port == 0 || port > UINT16_MAX) {
+      return PortRefused{report.reservation(), "its agent reserved port " + std::to_string(port), from};
+    }
+    reserved.ports.push_back(static_cast<uint16_t>(port));
+  }
+  reserved.port = reserved.ports.front();
+  return reserved;
 }
 
 EvidenceCollected Evidence(const v1::EvidenceCollected& report, NodeIndex from) {
@@ -110,9 +128,9 @@ std::optional<Event> ReportEvent(const v1::Report& report, NodeIndex from, const
     case v1::Report::kRankExited:
       return ExitEvent(report.rank_exited(), from, job);
     case v1::Report::kPortReserved:
-      return PortReserved{report.port_reserved().reservation(), static_cast<uint16_t>(report.port_reserved().port())};
+      return Reserved(report.port_reserved(), from);
     case v1::Report::kPortRefused:
-      return PortRefused{report.port_refused().reservation(), Bounded(report.port_refused().reason())};
+      return PortRefused{report.port_refused().reservation(), Bounded(report.port_refused().reason()), from};
     case v1::Report::kEvidenceCollected:
       return Evidence(report.evidence_collected(), from);
     case v1::Report::kRetryableErrors:

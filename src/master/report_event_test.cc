@@ -83,6 +83,21 @@ TEST(ReportEventTest, WhatTheJobDoesNotHaveIsRefused) {
   EXPECT_FALSE(ReportEvent(silent, NodeIndex{0}, job.job())) << "not how it ended";
 }
 
+TEST(ReportEventTest, PortsThatAreNoneAreRefused) {
+  EngineHarness job(1);
+  job.Run();
+  v1::Report report;
+  report.mutable_port_reserved()->set_reservation(3);
+  report.mutable_port_reserved()->set_port(2001);
+  EXPECT_EQ(ReportEvent(report, NodeIndex{1}, job.job()), Event(PortReserved{3, 2001, NodeIndex{1}, {2001}}));
+  report.mutable_port_reserved()->add_ports(2001);
+  report.mutable_port_reserved()->add_ports(2002);
+  EXPECT_EQ(ReportEvent(report, NodeIndex{1}, job.job()), Event(PortReserved{3, 2001, NodeIndex{1}, {2001, 2002}}));
+  report.mutable_port_reserved()->add_ports(65536);
+  EXPECT_EQ(ReportEvent(report, NodeIndex{1}, job.job()),
+            Event(PortRefused{3, "its agent reserved port 65536", NodeIndex{1}}));
+}
+
 TEST(ReportEventTest, TextsAreBoundedBetweenCharacters) {
   EngineHarness job(1);
   job.Run();

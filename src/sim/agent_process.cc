@@ -240,12 +240,16 @@ void SimAgent::Obey(const v1::Command& command) {
 
 void SimAgent::ReservePort(const v1::ReservePort& order) {
   v1::Report report;
-  const bool is_repeated = order.reservation() == reservation_ && reserved_port_ != 0;
+  const bool is_repeated = order.reservation() == reservation_ && reserved_ports_.size() >= order.count();
   if (is_repeated || !world_.random.Chance(0.03)) {
+    if (!is_repeated) reserved_ports_.clear();
     reservation_ = order.reservation();
-    if (!is_repeated) reserved_port_ = world_.random.Between(10000, 32000);
+    while (reserved_ports_.size() < std::max(1u, order.count())) {
+      reserved_ports_.push_back(world_.random.Between(10000, 32000));
+    }
     report.mutable_port_reserved()->set_reservation(order.reservation());
-    report.mutable_port_reserved()->set_port(reserved_port_);
+    report.mutable_port_reserved()->set_port(reserved_ports_.front());
+    for (const uint32_t port : reserved_ports_) report.mutable_port_reserved()->add_ports(port);
   } else {
     report.mutable_port_refused()->set_reservation(order.reservation());
     report.mutable_port_refused()->set_reason("none is free");

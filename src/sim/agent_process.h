@@ -137,7 +137,8 @@ class SimAgent {
   bool dial_waits_ = false;
   std::map<AttemptKey, Life> attempts_;
   std::map<uint32_t, Monotonic> collections_;
-  uint32_t reservation_ = 0, reserved_port_ = 0;
+  uint32_t reservation_ = 0;
+  std::vector<uint32_t> reserved_ports_;
   Ending ending_ = Ending::kNone;
   Alarm dial_alarm_{process}, silence_alarm_{process}, collection_alarm_{process}, lease_alarm_{process};
 };

@@ -4,6 +4,7 @@
 #include <set>
 #include <utility>
 
+#include "core/roles.h"
 #include "sim/checkers.h"
 #include "sim/world.h"
 
@@ -54,7 +55,7 @@ class Alone : public Watcher {
     const auto* judged = std::get_if<FailureJudged>(&step.input.event);
     if (judged == nullptr || judged->apart || step.result.decisions.empty()) return;
     for (const Life& life : failed_) {
-      if (!RestartsAlone(step.job.instances[Value(life.first)].role)) return;
+      if (!RestartsAlone(step.job.spec, step.job.instances[Value(life.first)].role)) return;
     }
     Complain("the whole job is decided about, and " + NameOf(step.job, judged->judgement.root_instance) +
              " could have been restarted alone");
@@ -64,7 +65,7 @@ class Alone : public Watcher {
     if (record.scope != RestartScope::kInstance) return;
     const InstanceIndex index = record.judgement.root_instance;
     const Life life{index, attempts_[index]};
-    if (!RestartsAlone(job.instances[Value(index)].role)) {
+    if (!RestartsAlone(job.spec, job.instances[Value(index)].role)) {
       return Complain(NameOf(job, index) + " is restarted alone, and can't be");
     }
     // That it never started, or waits for its node again, is no exit.

@@ -4,6 +4,7 @@
 #include <map>
 #include <set>
 
+#include "core/roles.h"
 #include "sim/checkers.h"
 #include "sim/world.h"
 
@@ -70,19 +71,21 @@ class RestartLimit : public Watcher {
     std::vector<const Judgement*> all{&judged.judgement};
     for (const Judgement& other : judged.others) all.push_back(&other);
     const std::string decided = step.result.decisions.front().kind;
+    if (decided == "Succeed") return;  // it failed when all was done
     const uint32_t retries = step.job.start_retries - (decided == "RetryStart");
     std::string expected = "RestartInstance";
     for (const Judgement* judgement : all) {
       const InstanceIndex index = judgement->root_instance;
-      if (!RestartsAlone(step.job.instances[Value(index)].role)) continue;
-      const bool is_start =
-          step.input.at.monotonic - all_started_ < 2min && retries < 5 && !started_alone_.contains(index);
+      if (!RestartsAlone(step.job.spec, step.job.instances[Value(index)].role)) continue;
+      const bool is_start = MeetAtMaster(step.job.spec) && step.input.at.monotonic - all_started_ < 2min &&
+                            retries < 5 && !started_alone_.contains(index);
       std::string verdict = "RestartInstance";
       if (judgement->never_started) {
         verdict = "Fail";
       } else if (judgement->address_in_use && is_start) {
         verdict = "RetryStart";
-      } else if (!judgement->is_consequence && !MayGoOn(*judgement, step, starts_[index])) {
+      } else if ((!judgement->is_consequence || KeepsResults(step.job.spec)) &&
+                 !MayGoOn(*judgement, step, starts_[index])) {
         verdict = "Fail";
       }
       if (expected == "RestartInstance") expected = verdict;
@@ -124,7 +127,8 @@ class RestartLimit : public Watcher {
   static uint32_t TimesNotStarted(const JobState& job) {
     uint32_t times = 0;
     for (const auto& [place, count] : job.same_error) {
-      if (place.ends_with("|StartTimeout") || place.ends_with("|NodeTimeout") || place.ends_with("|NoPort")) {
+      if (place.ends_with("|StartTimeout") || place.ends_with("|NodeTimeout") || place.ends_with("|NoPort") ||
+          place.ends_with("|AddressLost")) {
         times = std::max(times, count);
       }
     }

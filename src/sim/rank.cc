@@ -2,6 +2,7 @@
 
 #include <signal.h>
 
+#include "core/roles.h"
 #include "sim/world.h"
 
 namespace aimaster::sim {
@@ -30,13 +31,14 @@ std::string_view Name(Death death) {
 
 namespace {
 
-Role RoleOf(const JobSpec& spec, uint32_t rank) {
+// Who does not count for the job's success mostly has no end of its own.
+bool HasAnEnd(const JobSpec& spec, uint32_t rank) {
   for (const RoleSpec& role : spec.roles) {
     const uint32_t ranks = role.count * role.ranks_per_instance;
-    if (rank < ranks) return role.role;
+    if (rank < ranks) return CountsForSuccess(spec, role.role, rank / role.ranks_per_instance);
     rank -= ranks;
   }
-  return Role::kWorker;
+  return true;
 }
 
 }  // namespace
@@ -71,7 +73,7 @@ void RankLife::Begin() {
   const double fate = static_cast<double>(random.Below(100000)) / 100000;
   if (!is_calm && fate < habits.fails) {
     process.After(random.Chance(0.3) ? random.Time(0s, 1s) : random.Time(0s, habits.works_for), [this] { Fail(); });
-  } else if (ServesOnly(RoleOf(world.scenario.spec, rank)) || (!is_calm && fate < habits.fails + habits.hangs)) {
+  } else if (!HasAnEnd(world.scenario.spec, rank) || (!is_calm && fate < habits.fails + habits.hangs)) {
     return;  // neither an end nor a word
   } else {
     process.After(habits.works_for + random.Delay(2s), [this] { Succeed(); });

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "core/fnv1a.h"
+
 namespace aimaster::sim {
 namespace {
 
@@ -71,11 +73,29 @@ RankHabits DrawHabits(Random& random) {
 
 }  // namespace
 
+bool IsIndependent(Role role) { return role == Role::kWorker || role == Role::kMaster; }
+
 // Workers that live each for itself, and what they may have beside them.
 void DrawAsync(Random& random, JobSpec& spec) {
   spec.fault_tolerance.execution_mode = ExecutionMode::kAsync;
   if (spec.roles.front().role == Role::kMaster && random.Chance(0.5)) spec.roles.front().role = Role::kChief;
   if (random.Chance(0.15)) spec.roles.push_back({Role::kEvaluator, 1, 1});
+}
+
+// Addresses for all, or instances that know nothing of each other. By the job's id, so that a seed from before is still
+// the same story.
+void DrawFramework(JobSpec& spec) {
+  Random random(Fnv1a(spec.id.text()));
+  const double fate = static_cast<double>(random.Below(1000)) / 1000;
+  if (fate < 0.15) {
+    spec.framework = Framework::kTensorFlow;
+    for (RoleSpec& role : spec.roles) role.ranks_per_instance = 1;
+    spec.success_policy = random.Pick({SuccessPolicy::kAuto, SuccessPolicy::kAllWorkers, SuccessPolicy::kChiefWorker});
+  } else if (fate < 0.3) {
+    spec.framework = Framework::kElasticBatch;
+    std::erase_if(spec.roles, [](const RoleSpec& role) { return !IsIndependent(role.role); });
+    if (spec.roles.empty()) spec.roles = {{Role::kWorker, 2, 1}};
+  }
 }
 
 Scenario DrawScenario(Random& random) {
@@ -112,6 +132,7 @@ Scenario DrawScenario(Random& random) {
   const bool is_async = random.Chance(0.4);
   if (is_async) DrawAsync(random, scenario.spec);
   if (random.Chance(is_async ? 0.4 : 0.05)) scenario.spec.roles.push_back({Role::kPs, random.Between(1, 2), 1});
+  DrawFramework(scenario.spec);
   return scenario;
 }
 
