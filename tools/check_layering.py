@@ -15,7 +15,7 @@ LEVELS = [
     {"core"},
     {"engine", "detect", "c4d", "stacks"},
     {"journal", "wire"},
-    {"agent", "master", "nodes", "notify"},
+    {"agent", "master", "mpi", "nodes", "notify"},
     {"console", "cli", "sim"},
 ]
 # The shim and the probe run where nothing else of ours may be; they stand alone, but others may read their formats.

@@ -13,6 +13,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[1]
 LINES_MAX = 600
 WIDTH_MAX = 120
+GLIBC_MAX = (2, 17)
 TEXT = {".h", ".cc", ".c", ".py", ".sh", ".md", ".txt", ".cmake", ".yaml", ".yml", ".proto", ".sql", ".json", ""}
 PROGRAM = {".h", ".cc", ".c", ".py", ".sh"}
 WRAPPED_BY_HAND = {".py", ".sh"}  # clang-format sees to the others
@@ -102,6 +103,19 @@ def check_parameters_page(programs, complaints):
                           "build/bin/aimaster params --markdown > docs/parameters.md")
 
 
+def check_loaded_library(folder, complaints):
+    """What is loaded into other people's programs meets their C library, which may be old."""
+    library = Path(folder) / "libaimaster-hydra.so"
+    if not library.exists():
+        complaints.append(f"{library} is not there: run ./dev build, or name its folder with --bin")
+        return
+    symbols = subprocess.run(["objdump", "-T", library], check=True, capture_output=True, text=True).stdout
+    for version, name in re.findall(r"\(GLIBC_([\d.]+)\) (\w+)", symbols):
+        if tuple(map(int, version.split("."))) > GLIBC_MAX:
+            complaints.append(f"{library.name} needs {name} of glibc {version}: do without it, to be of use on old "
+                              "systems")
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--bin", default=str(ROOT / "build" / "bin"), help="folder with the programs")
@@ -110,6 +124,7 @@ def main():
     for path in files():
         check_file(path, complaints)
     check_parameters_page(arguments.bin, complaints)
+    check_loaded_library(arguments.bin, complaints)
     for complaint in complaints:
         print(complaint)
     return 1 if complaints else 0

@@ -12,6 +12,7 @@
 #include "agent/error_file.h"
 #include "agent/limits.h"
 #include "agent/log.h"
+#include "agent/mpi_launch.h"
 #include "agent/small_file.h"
 #include "core/clocks.h"
 #include "core/overloaded.h"
@@ -87,7 +88,9 @@ Agent::Agent(boost::asio::io_context& io, AgentOptions options, AgentFile file)
                  .lease = lease_.path(),
                  .log_root = options_.log_root,
                  .shim_path = options_.shim_path,
-                 .boot_id = file_.boot_id},
+                 .boot_id = file_.boot_id,
+                 .mpi = {.programs = std::filesystem::path(options_.shim_path).parent_path(),
+                         .token_file = options_.job_directory + "/token"}},
                 MakeAttemptCallbacks()),
       core_dumps_(io, [this] { return attempts_.LiveRanks(); }),
       link_(io, options_.job_directory, MakeLinkCallbacks()),
@@ -270,6 +273,7 @@ void Agent::Obey(const v1::Command& command) {
       End(Ending::kJobOver, {}, true);
       break;
     case v1::Command::BODY_NOT_SET:
+      LogWarning("the master asks for something that this agent is too old for; it goes on without it");
       break;
   }
 }
@@ -277,8 +281,8 @@ void Agent::Obey(const v1::Command& command) {
 // Its port may have been let go since it was reserved: its last attempt listened there, or another agent held it. A
 // program takes seconds until it listens.
 void Agent::StartInstance(const v1::StartInstance& start, uint64_t epoch) {
-  if (start.own_port() != 0) ports_.Hold(static_cast<uint16_t>(start.own_port()));
-  attempts_.Start(start, job_, epoch);
+  const bool lives = attempts_.Start(start, job_, epoch);
+  if (lives && start.own_port() != 0) ports_.Hold(static_cast<uint16_t>(start.own_port()));
 }
 
 void Agent::SignalInstances(int signal) {
@@ -311,6 +315,7 @@ void Agent::ReservePort(const v1::ReservePort& order) {
 
 void Agent::CollectEvidence(uint32_t collection) {
   core_dumps_.Alert();
+  attempts_.CountMpiRanks();
   collections_.try_emplace(collection, MonotonicNow() + kEvidenceDrainMax);
   AnswerCollections();
 }
@@ -338,11 +343,16 @@ void Agent::OnRankEnded(const AttemptLife& attempt, RankEnd& end) {
   const bool well = end.exit && end.exit->code == 0;
   logs_.RankEnded(attempt.key(), end.rank.local, well);
   if (well) return;
+  if (end.exit && !end.mpi_rank) BlameMpiRank(attempt.directory(), end);
   end.dump_start_ns = core_dumps_.DumpStartNs(attempt.key(), end.rank.local);
   if (end.exit && end.exit->signal == SIGKILL && !end.exit->stopped_by_us) {
     end.out_of_memory = oom_kills_.Take(MonotonicNow());
   }
   if (HasSomethingToSay(end)) end.words = logs_.WordsOf(attempt.claim(), end.rank.local);
+  const bool is_beneath_torchrun = end.exit && end.exit->code == 1 && end.words.torchrun;
+  if (is_beneath_torchrun && end.words.torchrun->exit_code == -SIGKILL) {
+    end.out_of_memory = oom_kills_.Take(MonotonicNow());
+  }
   core_dumps_.Alert();
 }
 
@@ -351,11 +361,7 @@ void Agent::ReportRankEnd(const AttemptLife& attempt, const RankEnd& end) {
   *report.mutable_rank_exited() =
       MakeRankReport(attempt.directory(), attempt.claim(), end, conversation_.clock().Estimate(), matcher_,
                      attempt.claim().boot_id == file_.boot_id ? std::optional(Now()) : std::nullopt);
-  v1::RankExited& exited = *report.mutable_rank_exited();
-  if (exited.has_torchrun() && exited.signal() == SIGKILL) {
-    exited.set_out_of_memory(oom_kills_.Take(MonotonicNow()));
-  }
-  AddWordsOfRank(attempt, end, exited);
+  AddWordsOfRank(attempt, end, *report.mutable_rank_exited());
   Report(std::move(report));
 }
 

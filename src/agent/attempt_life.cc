@@ -13,6 +13,7 @@
 #include "agent/error_file.h"
 #include "agent/limits.h"
 #include "agent/log.h"
+#include "agent/mpi_launch.h"
 #include "agent/shim_process.h"
 #include "agent/small_file.h"
 #include "core/clocks.h"
@@ -65,8 +66,8 @@ AttemptLife::AttemptLife(AttemptOwner& owner, AttemptDirectory directory, Claim 
 
 // ---- start ----
 
-void AttemptLife::Start(const std::string& launch) {
-  if (const Status prepared = PrepareDirectory(launch); !prepared) {
+void AttemptLife::Start(const std::string& launch, const std::map<std::string, std::string>& files) {
+  if (const Status prepared = PrepareDirectory(launch, files); !prepared) {
     LoseStart(prepared.error().message, errno);  // it failed in a system call of this moment
     return;
   }
@@ -100,12 +101,17 @@ void AttemptLife::LoseStart(std::string reason, int error) {
   BeginSweep();
 }
 
-Status AttemptLife::PrepareDirectory(const std::string& launch) {
+Status AttemptLife::PrepareDirectory(const std::string& launch, const std::map<std::string, std::string>& files) {
   // The claim comes first: from here on, whoever finds the directory knows that somebody may be living in it.
   if (const Status made = MakeDirectories(directory_.path()); !made) return made;
   if (const Status claimed = WriteSmallFile(directory_.File("claim.json"), FormatClaim(claim_)); !claimed)
     return claimed;
   if (const Status made = MakeDirectories(claim_.log_directory); !made) return made;
+  for (const auto& [name, content] : files) {
+    const std::string path = directory_.File(name);
+    if (const Status made = MakeDirectories(path.substr(0, path.rfind('/'))); !made) return made;
+    if (const Status written = WriteSmallFile(path, content); !written) return written;
+  }
   return WriteSmallFile(directory_.File(AIMASTER_FILE_LAUNCH), launch);
 }
 
@@ -220,6 +226,14 @@ bool AttemptLife::DrainExits() {
   }
   if (HasUnreportedDead()) CollectExits();
   return HasUnreportedDead();
+}
+
+void AttemptLife::CountMpiRanks() {
+  if (has_ended() || !IsMpiStation(directory_)) return;
+  for (RankLife& rank : ranks_) {
+    auto end = rank.end ? std::nullopt : FindMpiRankEnd(directory_, rank.rank, MonotonicNow());
+    if (end) SetRankEnd(rank, *std::move(end));
+  }
 }
 
 void AttemptLife::SetRankEnd(RankLife& rank, RankEnd end) {

@@ -5,6 +5,7 @@
 
 #include <boost/asio/io_context.hpp>
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <optional>
 #include <set>
@@ -56,8 +57,9 @@ class AttemptLife {
   AttemptLife(const AttemptLife&) = delete;
   AttemptLife& operator=(const AttemptLife&) = delete;
 
-  // Exactly one of these, once. Start: nothing of it was ever alive; `launch` is the shim's launch file.
-  void Start(const std::string& launch);
+  // Exactly one of these, once. Start: nothing of it was ever alive; `launch` is the shim's launch file, `files` what
+  // the ranks need besides, by names within the directory.
+  void Start(const std::string& launch, const std::map<std::string, std::string>& files = {});
   // Adopt: an earlier agent left it. What happened since is reported. Where nothing did, since that agent was gone
   // before there was a shim, it waits to be told once more that it shall start: whether it still shall, only a master
   // knows.
@@ -78,6 +80,9 @@ class AttemptLife {
   void ReportAll();
   // Asks the kernel for ranks that have just died. True as long as one is dead and its exit file is not there yet.
   bool DrainExits();
+  // Of one that waits for what mpirun wants started: where a rank of MPI has failed under it, that is its own end from
+  // now on, though it still waits. Only mpirun's own failure makes it one of the job.
+  void CountMpiRanks();
 
   AttemptKey key() const { return claim_.key; }
   const Claim& claim() const { return claim_; }
@@ -99,7 +104,7 @@ class AttemptLife {
     std::optional<RankEnd> end;  // reported
   };
 
-  Status PrepareDirectory(const std::string& launch);
+  Status PrepareDirectory(const std::string& launch, const std::map<std::string, std::string>& files);
   void Spawn();
   void LoseStart(std::string reason, int error);
   void WatchShim(const ProcessIdentity& shim);

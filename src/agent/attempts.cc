@@ -14,6 +14,7 @@
 #include "agent/launch_file.h"
 #include "agent/limits.h"
 #include "agent/log.h"
+#include "agent/mpi_launch.h"
 #include "agent/small_file.h"
 
 namespace aimaster::agent {
@@ -308,33 +309,37 @@ void Attempts::ReportNeverStarted(AttemptKey key) {
   callbacks_.report(std::move(report));
 }
 
-void Attempts::Start(const v1::StartInstance& start, const v1::JobConfig& job, uint64_t epoch) {
+bool Attempts::Start(const v1::StartInstance& start, const v1::JobConfig& job, uint64_t epoch) {
   const AttemptKey key = ToKey(start.id());
   const Place place{start.instance_name(), key.attempt};
   Claim claim = MakeClaim(start, job, epoch);
   AttemptLife* life = nullptr;
   if (const auto found = attempts_.find(key); found != attempts_.end()) life = found->second.get();
   if (life == nullptr) {
-    if (const AttemptLife* later = FindLater(key)) return RefuseAsTooLate(key, later->key());
+    if (const AttemptLife* later = FindLater(key)) {
+      RefuseAsTooLate(key, later->key());
+      return false;
+    }
     EndEarlier(key);
     if (IsInTheWay(key, place)) {
       LogWarning(ToText(key) + " waits for the end of an earlier attempt of " + place.first);
       waiting_[key] = {start, job, epoch};
-      return;
+      return true;
     }
     life = LookUp(claim);
   }
   if (life != nullptr && !life->MayStart()) {
     life->ReportAll();
-    return;
+    return !life->has_ended();
   }
   if (life == nullptr && DirectoryOf(place).HasTombstone()) {
     LogInfo("did not start " + ToText(key) + ": it was stopped before");
     ReportNeverStarted(key);
-    return;
+    return false;
   }
   attempts_.erase(key);
   Launch(start, job, std::move(claim));
+  return true;
 }
 
 Claim Attempts::MakeClaim(const v1::StartInstance& start, const v1::JobConfig& job, uint64_t epoch) const {
@@ -357,13 +362,14 @@ Claim Attempts::MakeClaim(const v1::StartInstance& start, const v1::JobConfig& j
 
 void Attempts::Launch(const v1::StartInstance& start, const v1::JobConfig& job, Claim claim) {
   const AttemptDirectory directory = DirectoryOf({claim.instance_name, claim.key.attempt});
-  const std::string launch = FormatLaunch(MakeLaunch(claim, directory, options_.lease, options_.socket, start, job));
+  agent::Launch launch = MakeLaunch(claim, directory, options_.lease, options_.socket, start, job);
+  const auto files = AddMpi(start.mpi(), directory, options_.mpi, launch);
   if (IsIdle()) own_descriptors_ = CountDescriptors();
   LogInfo("starting " + ToText(claim.key) + " (" + start.instance_name() + "), round " + std::to_string(start.round()));
   AttemptLife& life = Add(directory, std::move(claim));
   life.holds_master_port = start.holds_master_port();
   life.own_port = static_cast<uint16_t>(start.own_port());
-  life.Start(launch);
+  life.Start(FormatLaunch(launch), files);
 }
 
 bool Attempts::IsIdle() const {
@@ -413,6 +419,10 @@ bool Attempts::DrainExits() {
   bool is_waiting = false;
   for (const auto& [key, life] : attempts_) is_waiting = life->DrainExits() || is_waiting;
   return is_waiting;
+}
+
+void Attempts::CountMpiRanks() {
+  for (const auto& [key, life] : attempts_) life->CountMpiRanks();
 }
 
 void Attempts::ReapChildren() {

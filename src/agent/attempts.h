@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "agent/attempt_life.h"
+#include "agent/mpi_launch.h"
 #include "agent/timer.h"
 #include "aimaster/v1/agent.pb.h"
 
@@ -25,6 +26,7 @@ struct AttemptsOptions {
   std::string shim_path;
   std::string boot_id;
   std::string socket = {};  // through which ranks speak to the agent; empty: there is none
+  MpiSurroundings mpi;
 };
 
 class Attempts : public AttemptOwner {
@@ -49,12 +51,14 @@ class Attempts : public AttemptOwner {
   // damaged, and what lives behind it is ended.
   Status AdoptAll(bool patient);
 
-  void Start(const v1::StartInstance& start, const v1::JobConfig& job, uint64_t epoch);
+  // False: it has ended already, or never will start.
+  bool Start(const v1::StartInstance& start, const v1::JobConfig& job, uint64_t epoch);
   void Stop(const v1::StopInstance& stop);
   void StopAll(StopReason reason, bool at_once);
   void SignalAll(int signal);
   // True as long as some rank is dead and its exit is not reported.
   bool DrainExits();
+  void CountMpiRanks();  // AttemptLife::CountMpiRanks
   void ReapChildren();
 
   std::vector<AttemptKey> Live() const;

@@ -1,6 +1,7 @@
 #include "agent/frame_check.h"
 
 #include <algorithm>
+#include <cctype>
 #include <set>
 #include <string>
 
@@ -64,8 +65,28 @@ Status Check(const v1::AttemptId& id) {
   return {};
 }
 
+// An address or a name; what would break out of a line of a host file is neither.
+bool IsHost(const std::string& text) {
+  constexpr size_t kHostMaxBytes = 255;
+  return !text.empty() && text.size() <= kHostMaxBytes && std::ranges::all_of(text, [](unsigned char c) {
+    return std::isalnum(c) || c == '.' || c == '-' || c == '_' || c == ':' || c == '%';
+  });
+}
+
+Status Check(const v1::MpiPart& part) {
+  constexpr uint32_t kPortMax = 65'535;
+  if (part.launcher().hosts_size() > kMpiHostsMax) return Bad("too many hosts for mpirun");
+  for (const v1::MpiHost& host : part.launcher().hosts()) {
+    if (!IsHost(host.address())) return Bad("a host for mpirun is bad");
+  }
+  if (!part.station().address().empty() && !IsHost(part.station().address())) return Bad("the address is bad");
+  if (part.launcher().port() > kPortMax || part.station().port() > kPortMax) return Bad("the port is out of range");
+  return {};
+}
+
 Status Check(const v1::StartInstance& start) {
   if (const Status id = Check(start.id()); !id) return id;
+  if (const Status mpi = Check(start.mpi()); !mpi) return mpi;
   if (!IsSafeName(start.instance_name())) return Bad("the instance's name is bad");
   if (start.round() > kIndexMax) return Bad("the round is out of range");
   if (start.own_port() > UINT16_MAX) return Bad("the instance's port is out of range");
@@ -104,11 +125,10 @@ Status Check(const v1::Command& command) {
     case v1::Command::kSignalInstances:
     case v1::Command::kCollectEvidence:
     case v1::Command::kShutdown:
+    case v1::Command::BODY_NOT_SET:  // of a newer master
       return {};
-    case v1::Command::BODY_NOT_SET:
-      break;
   }
-  return Bad("a command of a kind that this agent does not know");
+  return {};
 }
 
 }  // namespace
@@ -118,7 +138,8 @@ bool IsSafeName(std::string_view name) { return IsFileName(name); }
 Result<v1::ToAgent> ParseFrame(std::string_view bytes) {
   v1::ToAgent message;
   if (bytes.size() > kMessageToAgentMax) return Bad("a message of " + std::to_string(bytes.size()) + " bytes");
-  if (!message.ParseFromArray(bytes.data(), static_cast<int>(bytes.size()))) return Bad("a message that is no message");
+  if (bytes.empty() || !message.ParseFromArray(bytes.data(), static_cast<int>(bytes.size())))
+    return Bad("a message that is no message");
   Status checked;
   switch (message.body_case()) {
     case v1::ToAgent::kWelcome:
@@ -132,9 +153,8 @@ Result<v1::ToAgent> ParseFrame(std::string_view bytes) {
       break;
     case v1::ToAgent::kRefused:
     case v1::ToAgent::kAcknowledge:
+    case v1::ToAgent::BODY_NOT_SET:  // of a newer master
       break;
-    case v1::ToAgent::BODY_NOT_SET:
-      return Bad("a message of a kind that this agent does not know");
   }
   if (!checked) return std::unexpected(checked.error());
   return message;

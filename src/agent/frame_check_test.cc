@@ -69,6 +69,20 @@ TEST(FrameCheckTest, VariablesCannotBreakOutOfTheLaunchFile) {
   }
 }
 
+TEST(FrameCheckTest, HostsCannotBreakOutOfTheHostFile) {
+  const auto with_host = [](const std::string& address) {
+    v1::ToAgent message = GoodStart();
+    v1::MpiPart& part = *message.mutable_command()->mutable_start_instance()->mutable_mpi();
+    part.mutable_launcher()->add_hosts()->set_address(address);
+    return message;
+  };
+  for (const char* address : {"10.0.0.1", "gpu-7.cluster.local", "fd00::2"}) EXPECT_TRUE(IsGood(with_host(address)));
+  for (const char* address : {"", "a b", "a slots=9", "a\nb", "$(true)"}) EXPECT_FALSE(IsGood(with_host(address)));
+  v1::ToAgent message = with_host("a");
+  message.mutable_command()->mutable_start_instance()->mutable_mpi()->mutable_launcher()->set_port(65'536);
+  EXPECT_FALSE(IsGood(message));
+}
+
 TEST(FrameCheckTest, AJobHasACommandAndAbsolutePaths) {
   v1::ToAgent message;
   v1::JobConfig& job = *message.mutable_welcome()->mutable_job();
@@ -97,7 +111,16 @@ TEST(FrameCheckTest, TimesAreTimes) {
 TEST(FrameCheckTest, WhatIsNoMessageIsAnError) {
   EXPECT_FALSE(ParseFrame("").has_value());
   EXPECT_FALSE(ParseFrame("hello").has_value());
-  EXPECT_FALSE(IsGood(v1::ToAgent()));
+}
+
+// After an update a job is led by a newer master than its agents are; that is no reason to hang up.
+TEST(FrameCheckTest, WhatANewerMasterSaysIsTakenAndMeansNothing) {
+  v1::ToAgent message;
+  message.mutable_command()->set_epoch(1);
+  const std::string unknown_field = {'\xa2', '\x7d', '\x01', 'x'};  // number 2004, a text
+  const Result<v1::ToAgent> parsed = ParseFrame(message.SerializeAsString() + unknown_field);
+  ASSERT_TRUE(parsed) << parsed.error().message;
+  EXPECT_EQ(parsed->command().body_case(), v1::Command::BODY_NOT_SET);
 }
 
 TEST(FrameCheckTest, TextsOfTheJobsOwnAreFewAndShort) {

@@ -76,6 +76,12 @@ inline constexpr auto kCoreDumpPoll = 100ms;
 inline constexpr auto kCoreDumpWatchFor = 60s;
 inline constexpr auto kEvidenceDrainMax = 2s;  // for exit files of ranks that are already dead
 
+// MPI. The end of one of its ranks counts for that of the launcher when it was at most so long before.
+inline constexpr auto kMpiExitMax = 30s;
+inline constexpr auto kMpiBurstMax = 5s;  // between two ends of ranks of one mpirun
+static_assert(kMpiBurstMax < kMpiExitMax);
+inline constexpr int kMpiHostsMax = 16'384;
+
 // Room on the disk. The watermark is a fiftieth of the file system, within these.
 inline constexpr uint64_t kDiskWatermarkMin = 1 << 20;
 inline constexpr uint64_t kDiskWatermarkMax = 64 << 20;

@@ -46,8 +46,11 @@ void LogScan::StartAt(LogFile& file, uint64_t offset) {
 }
 
 void LogScan::NoteTime(uint64_t size, Monotonic now) {
-  // What was there before we came is of an unknown age.
-  if (!std::exchange(has_begun_, true)) older_ = newer_ = {now, size};
+  // What was there before we came is of an unknown age: so much of it may have been said just now.
+  if (!std::exchange(has_begun_, true)) {
+    older_ = {now, size - std::min(size, kScanOnAdoption)};
+    newer_ = {now, size};
+  }
   if (size < newer_.offset) older_ = newer_ = {now, 0};  // cut off by its program
   if (now - newer_.time < kSaidJustNow) return;
   older_ = newer_;

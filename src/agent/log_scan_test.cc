@@ -122,10 +122,22 @@ TEST_F(LogScanTest, ReadsNoMoreThanItMay) {
 
 TEST_F(LogScanTest, ASuccessorReadsTheLastPartAlone) {
   Print(kEcc);
-  PrintSteps(kLogTailMaxBytes);
+  PrintSteps(kScanOnAdoption);
   Print("KeyError: 'x'\n");
   PrintSteps(1000);
-  EXPECT_EQ(Rules(), Strings{"UserException"}) << "how old the first is, nobody knows";
+  EXPECT_EQ(Rules(), Strings{"UserException"});
+}
+
+TEST_F(LogScanTest, WhatASuccessorFindsMayHaveBeenSaidJustNow) {
+  Print(kEcc);
+  PrintSteps(2 * kLogTailMaxBytes);
+  Look();
+  EXPECT_EQ(Rules(), Strings{"GpuEccUncorrectable"});
+  for (int minute = 0; minute < 3; ++minute) {
+    now_ = now_ + 1min;
+    Look();
+  }
+  EXPECT_EQ(Rules(), Strings{}) << "and by now it was survived";
 }
 
 TEST_F(LogScanTest, BeginsInALargeFileWithAWholeLine) {

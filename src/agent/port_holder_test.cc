@@ -34,6 +34,7 @@ class PortHolderTest : public testing::Test {
   void AwaitHeld(const std::vector<uint16_t>& ports) {
     const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(5);
     while (holder.held_ports() != ports && std::chrono::steady_clock::now() < deadline) {
+      io.restart();  // it stops whenever nothing is waited for
       io.run_one_for(std::chrono::seconds(1));
     }
     EXPECT_EQ(holder.held_ports(), ports);

@@ -4,7 +4,9 @@
 
 #include "agent/error_file.h"
 #include "agent/limits.h"
+#include "agent/mpi_launch.h"
 #include "agent/small_file.h"
+#include "detect/launcher_words.h"
 #include "detect/line_scanner.h"
 
 namespace aimaster::agent {
@@ -33,6 +35,16 @@ void TakeTorchrunAtItsWord(const std::optional<TorchrunFailure>& failure, v1::Ra
   torchrun.set_pid(failure->torchrun.pid);
   if (failure->torchrun.rank) torchrun.set_rank(*failure->torchrun.rank);
 }
+
+void DropMatches(v1::RankExited& report, bool (*is_second_hand)(std::string_view line)) {
+  auto& matches = *report.mutable_matches();
+  matches.erase(std::remove_if(matches.begin(), matches.end(),
+                               [&](const v1::LineMatch& match) { return is_second_hand(match.line()); }),
+                matches.end());
+}
+
+// What mpirun says of ranks whose own ends we would know.
+bool IsAboutMpiRank(std::string_view line) { return IsLauncherWord(line) && !IsDaemonWord(line); }
 
 }  // namespace
 
@@ -64,6 +76,7 @@ v1::RankExited MakeRankReport(const AttemptDirectory& directory, const Claim& cl
     report.set_orphaned_ms(end.exit->orphaned_ms);
     report.set_exit_time_ns(now ? ExitTimeNs(*end.exit, *now) : end.exit->time_ns);
   }
+  if (end.mpi_rank) *report.mutable_mpi_rank() = *end.mpi_rank;
   report.set_out_of_memory(end.out_of_memory);
   report.set_dump_start_ns(end.dump_start_ns);
   report.set_clock_offset_ns(clock.offset.count());
@@ -80,7 +93,9 @@ v1::RankExited MakeRankReport(const AttemptDirectory& directory, const Claim& cl
   }
   Add(end.words.matches, report);
   TakeTorchrunAtItsWord(end.words.torchrun, report);
+  if (report.has_torchrun()) DropMatches(report, IsTorchrunWord);
   report.set_last_error_line(SafeText(end.words.last_line));
+  if (HasWatchedMpiRanks(directory)) DropMatches(report, IsAboutMpiRank);
   return report;
 }
 

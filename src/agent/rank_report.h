@@ -19,8 +19,8 @@ namespace aimaster::agent {
 
 // What a rank printed, as far as it may be why it ended.
 struct RankWords {
-  std::vector<LineMatch> matches;  // of standard error first, each in the order of its file
-  std::string last_line;           // the last telling one, of standard error where it has one
+  std::vector<LineMatch> matches;           // of standard error first, each in the order of its file
+  std::string last_line;                    // the last telling one, of standard error where it has one
   std::optional<TorchrunFailure> torchrun;  // where an inner one said what it failed of
 };
 
@@ -32,6 +32,7 @@ struct RankEnd {
   bool out_of_memory = false;
   int64_t dump_start_ns = 0;
   RankWords words;
+  std::optional<v1::MpiRank> mpi_rank;  // then the exit is that of this rank of MPI
 };
 
 // A rank that we ended by a signal has nothing of its own to say, and there may be many of them at once.

@@ -76,6 +76,26 @@ Status ApplyListening(const Arguments& arguments, const fs::path& directory, Job
   return {};
 }
 
+bool IsGiven(std::span<const ParameterOrigin> given, std::string_view name) {
+  return std::ranges::find(given, name, &ParameterOrigin::name) != given.end();
+}
+
+// Roles and slots of an MPI job, from the options that mean workers and their ranks elsewhere.
+Status CompleteMpi(std::span<const ParameterOrigin> given, JobSpec& spec) {
+  const auto of = [&spec](Role role) { return std::ranges::find(spec.roles, role, &RoleSpec::role); };
+  for (const Role role : {Role::kMaster, Role::kChief, Role::kPs, Role::kEvaluator}) {
+    if (of(role) == spec.roles.end() || of(role)->count == 0) continue;
+    return Fail(ErrorKind::kUsage, "an MPI job has no " + std::string(Name(role)) + ": leave --" +
+                                       std::string(Name(role)) + " out; its roles are launcher and --workers");
+  }
+  const auto worker = of(Role::kWorker);
+  const bool has_workers = worker != spec.roles.end() && IsGiven(given, "workers");
+  const bool has_slots = worker != spec.roles.end() && IsGiven(given, "nproc-per-node");
+  spec.mpi_slots = has_slots ? worker->ranks_per_instance : 0;
+  spec.roles = MpiRoles(has_workers ? worker->count : 0);
+  return {};
+}
+
 void NoteSharedDevices(JobSpec& spec) {
   uint64_t ranks = 0;
   for (const RoleSpec& role : spec.roles) ranks += uint64_t{role.count} * role.ranks_per_instance;
@@ -128,10 +148,15 @@ Result<JobSpec> BuildJob(const Arguments& arguments, const Surroundings& surroun
 
   const Result<std::vector<GivenParameter>> given = GivenParameters(arguments);
   if (!given) return std::unexpected(given.error());
-  if (auto applied = ApplyParameters(*given, spec); !applied) return std::unexpected(applied.error());
-  CompleteRoles(spec.roles);
-  if (Status roles = CheckRoles(spec); !roles) return std::unexpected(roles.error());
-  NoteSharedDevices(spec);
+  const auto applied = ApplyParameters(*given, spec);
+  if (!applied) return std::unexpected(applied.error());
+  if (spec.framework == Framework::kMpi) {
+    if (Status completed = CompleteMpi(*applied, spec); !completed) return std::unexpected(completed.error());
+  } else {
+    CompleteRoles(spec.roles);
+    if (Status roles = CheckRoles(spec); !roles) return std::unexpected(roles.error());
+    NoteSharedDevices(spec);
+  }
   return spec;
 }
 

@@ -53,6 +53,21 @@ TEST(JobBuilder, WhatAFrameworkCanNotBeStartedWithIsRefused) {
   EXPECT_NE(Refusal({"--framework=elasticbatch", "--chief=1", "--", "x"}).find("--chief"), std::string::npos);
 }
 
+TEST(JobBuilder, AnMpiJobHasALauncherAndItsWorkersAreHosts) {
+  const Result<JobSpec> alone = Build({"--framework", "mpi", "--nproc-per-node", "4", "--", "mpirun", "./x"});
+  ASSERT_TRUE(alone) << alone.error().message;
+  EXPECT_EQ(alone->roles, (std::vector<RoleSpec>{{Role::kLauncher, 1, 1}}));
+  EXPECT_EQ(alone->mpi_slots, 4u);
+  const Result<JobSpec> spread = Build({"--framework", "mpi", "--workers", "2", "--", "mpirun", "./x"});
+  ASSERT_TRUE(spread) << spread.error().message;
+  EXPECT_EQ(spread->roles, (std::vector<RoleSpec>{{Role::kLauncher, 1, 1}, {Role::kWorker, 2, 1}}));
+  EXPECT_EQ(spread->mpi_slots, 0u);
+}
+
+TEST(JobBuilder, AnMpiJobHasNoOtherRoles) {
+  EXPECT_NE(Refusal({"--framework", "mpi", "--ps", "1", "--", "mpirun", "./x"}).find("--ps"), std::string::npos);
+}
+
 TEST(JobBuilder, FlagsAndTheWholeStringAreOneSetOfParameters) {
   const Result<JobSpec> spec = Build({"--workers", "8", "--error-monitoring-args", "--enable-job-restart True",
                                       "--stop-grace=3", "--max-num-of-job-restart", "5", "--", "x"});

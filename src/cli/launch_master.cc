@@ -19,6 +19,7 @@
 #include <system_error>
 #include <vector>
 
+#include "cli/report.h"
 #include "cli/rule_file.h"
 #include "cli/text.h"
 #include "nodes/detached_process.h"
@@ -145,7 +146,8 @@ Result<LookedAfter> EnsureSupervisor(const fs::path& job_directory, const StartP
   StartLock lock(job_directory);
   if (const Status taken = lock.Take(patience); !taken) return std::unexpected(taken.error());
   if (const std::optional<ProcessIdentity> live = LiveSupervisor(job_directory)) return LookedAfter{*live, false};
-  if (const Status renewed = RenewRulesOf(job_directory); !renewed) return std::unexpected(renewed.error());
+  // Not being able to is no reason to leave a job alone: it is led by what can be read of its rules.
+  if (const Status renewed = RenewRulesOf(job_directory); !renewed) Complain(renewed.error());
   const Result<ProcessIdentity> started = LaunchMaster(job_directory);
   if (!started) return std::unexpected(started.error());
   AwaitSupervisorFile(job_directory, *started);

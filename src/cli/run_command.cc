@@ -64,7 +64,8 @@ constexpr std::array kOptions = {
     Option{.name = "--tls-key", .value = "FILE", .help = "the private key (PEM) that belongs to --tls-cert"},
     Option{.name = "--rules",
            .value = "FILE",
-           .help = "rules of your own (YAML, docs/rules.md), which override and add to those by which failures are judged"},
+           .help =
+               "rules of your own (YAML, docs/rules.md), which override and add to those by which failures are judged"},
     kTeeOption,
     Option{.name = "--detach", .short_name = "-d", .help = "print the job's id and return at once"},
 };

@@ -48,6 +48,15 @@ struct Torchrun {
   bool operator==(const Torchrun&) const = default;
 };
 
+// A rank of MPI that ran beneath an instance's own process. The failure that names one tells of that rank's end, not of
+// the end of mpirun or its daemon.
+struct MpiRank {
+  uint32_t rank = 0;
+  uint32_t pid = 0;
+  std::optional<int> launcher_status;  // what mpirun ended with because of it, as a shell says it
+  bool operator==(const MpiRank&) const = default;
+};
+
 // A line of a rank's output that a rule of the taxonomy matched.
 struct LineMatch {
   std::string rule;     // the rule's code, "CudaEccUncorrectable"
@@ -90,6 +99,8 @@ struct RankFailure {
   std::string retryable_text;    // of the job's own (RetryableErrorsAdded): the first one that its output's tail holds
   std::optional<uint64_t> step;  // of the training, the last one that it told
   std::optional<Torchrun> torchrun;  // none: its own process is what its exit is about
+  std::optional<MpiRank> mpi_rank;   // whose exit this is; none: that of the instance's own process
+  bool is_launcher = false;          // that process is mpirun: what it says, and its exit, are about the ranks
   bool operator==(const RankFailure&) const = default;
 };
 
@@ -119,6 +130,7 @@ struct FailureDetail {
   std::string fault;   // rule code
   std::string message;
   ErrorSource source = ErrorSource::kProcess;
+  std::optional<uint32_t> mpi_rank;  // whose exit it is, in an MPI job
   bool operator==(const FailureDetail&) const = default;
 };
 

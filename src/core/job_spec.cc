@@ -37,6 +37,12 @@ void CompleteRoles(std::vector<RoleSpec>& roles) {
   std::ranges::sort(roles, {}, [](const RoleSpec& role) { return Place(role.role); });
 }
 
+std::vector<RoleSpec> MpiRoles(uint32_t workers) {
+  std::vector<RoleSpec> roles{{.role = Role::kLauncher}};
+  if (workers > 0) roles.push_back({.role = Role::kWorker, .count = workers});
+  return roles;
+}
+
 std::string InstanceName(const JobId& job, Role role, uint32_t index_in_role) {
   return job.text() + "-" + std::string(Name(role)) + "-" + std::to_string(index_in_role);
 }

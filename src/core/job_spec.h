@@ -14,7 +14,7 @@
 
 namespace aimaster {
 
-// Instances of one role; all run the same command.
+// Instances of one role; all run the same command (of an MPI job the launcher alone).
 struct RoleSpec {
   Role role = Role::kWorker;
   uint32_t count = 1;
@@ -25,6 +25,10 @@ struct RoleSpec {
 // Puts roles in the order in which their ranks are numbered, drops those without instances, gives master and chief as
 // many ranks as a worker, and sees to it that there is a worker.
 void CompleteRoles(std::vector<RoleSpec>& roles);
+
+// The roles of an MPI job: a launcher that runs the command, and `workers` hosts on which its mpirun may start ranks;
+// none: the launcher's own. Ranks of MPI are mpirun's and have no number here, so each instance counts as one rank.
+std::vector<RoleSpec> MpiRoles(uint32_t workers);
 
 // Times that a cluster may need longer than we think. Every one is an option of `aimaster run`.
 struct Timing {
@@ -51,6 +55,7 @@ struct JobSpec {
   Timing timing;
   uint64_t log_max_bytes = 0;  // bound of each rank output file; 0: none
   uint32_t local_nodes = 1;    // how many nodes this machine pretends to be
+  uint32_t mpi_slots = 0;      // of an MPI job: how many ranks each host may hold; 0: mpirun counts for itself
   std::vector<std::string>
       devices;  // device ids to share out over the pretend nodes; empty: leave the environment alone
   std::string listen_address = "127.0.0.1";  // of the job's master; encrypted wherever it is not loopback

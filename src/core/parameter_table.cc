@@ -297,7 +297,8 @@ constexpr std::array kTable = {
          .help = "What the job is made with: which variables its ranks get, and when it is done.",
          .details = "The framework of the job. Every job gets the variables of PyTorch's launcher; what TensorFlow "
                     "(`TF_CONFIG`) and ElasticBatch (the shard's number) get beside them is in "
-                    "[environment](environment.md). In an ElasticBatch job the instances are independent: "
+                    "[environment](environment.md). In an MPI job the command is an `mpirun` of the user's, which runs "
+                    "as the launcher ([MPI](mpi.md)). In an ElasticBatch job the instances are independent: "
                     "`--job-execution-mode` is Async unless it is given, and an instance that has succeeded is never "
                     "started again.",
          .example = "pytorch",
@@ -316,7 +317,8 @@ constexpr std::array kTable = {
                                               .help = "How many worker instances the job has.",
                                               .details =
                                                   "The number of worker instances. An instance is what fails and is "
-                                                  "restarted as one.",
+                                                  "restarted as one. In an MPI job: the hosts on which mpirun may "
+                                                  "start ranks; without it, that of the launcher alone.",
                                               .example = "8",
                                               .minimum = 1,
                                               .maximum = kWorkersMax}),
@@ -324,7 +326,8 @@ constexpr std::array kTable = {
         {.name = "nproc-per-node",
          .help = "How many ranks each worker instance has.",
          .details = "The number of training processes of each worker instance. "
-                    "The job has `--workers` times this many ranks.",
+                    "The job has `--workers` times this many ranks. In an MPI job: the slots of each worker, or of "
+                    "the launcher's host where there are no workers.",
          .example = "4",
          .minimum = 1,
          .maximum = kRanksPerInstanceMax}),

@@ -49,6 +49,7 @@ TEST(ParameterValueTest, EveryParameterKnowsItsBounds) {
         "C4D_HANG_TIMES=0", "C4D_HANG_TIMES=1.5", "C4D_RUNTIME_LOG_LEVEL=loud", "C4D_ENABLE_STATS_OUTPUT=2",
         "C4D_CONN_BW_CHECK_PERIOD=-1", "A=a\nb", "A=\xff"}},
       {"framework", {"pytorch", "PyTorch", "MPI", "ElasticBatch", "tensorflow"}, {"torch", "jax", ""}},
+      {"success-policy", {"Auto", "ChiefWorker", "allworkers"}, {"chief", "AllWorker", ""}},
       {"workers", {"1", "8", "1000000"}, {"0", "-1", "1000001"}},
       {"nproc-per-node", {"1", "1024"}, {"0", "1025", "gpu"}},
       {"master", {"0", "1"}, {"2", "-1", "True"}},

@@ -12,6 +12,7 @@ bool Has(const JobSpec& spec, Role role) {
 
 // The role whose first instance leads the others.
 Role Leader(const JobSpec& spec) {
+  if (IsMpi(spec)) return Role::kLauncher;
   return Has(spec, Role::kChief) ? Role::kChief : Has(spec, Role::kMaster) ? Role::kMaster : Role::kWorker;
 }
 
@@ -29,22 +30,37 @@ bool OnlyLeaderCounts(const JobSpec& spec) {
   return false;
 }
 
-bool EndsByItself(Role role) { return role != Role::kPs && role != Role::kEvaluator; }
+// A worker of an MPI job starts what the launcher's mpirun wants started on its host, until it is stopped.
+bool IsMpiHost(const JobSpec& spec, Role role) { return IsMpi(spec) && role == Role::kWorker; }
+
+bool EndsByItself(const JobSpec& spec, Role role) {
+  return role != Role::kPs && role != Role::kEvaluator && !IsMpiHost(spec, role);
+}
+
+// Where nothing has an end of its own (a job of servers alone), all count.
+bool Counts(const JobSpec& spec, Role role) {
+  return EndsByItself(spec, role) || std::ranges::none_of(spec.roles, [&spec](const RoleSpec& given) {
+           return given.count > 0 && EndsByItself(spec, given.role);
+         });
+}
 
 }  // namespace
 
+bool IsMpi(const JobSpec& spec) { return spec.framework == Framework::kMpi && Has(spec, Role::kLauncher); }
+
 bool RestartsAlone(const JobSpec& spec, Role role) {
+  if (IsMpiHost(spec, role)) return false;  // mpirun takes no host back
   return role == Role::kWorker || role == Role::kEvaluator || spec.framework == Framework::kElasticBatch;
 }
 
 bool CountsForSuccess(const JobSpec& spec, Role role, uint32_t index_in_role) {
-  return OnlyLeaderCounts(spec) ? role == Leader(spec) && index_in_role == 0 : EndsByItself(role);
+  return OnlyLeaderCounts(spec) ? role == Leader(spec) && index_in_role == 0 : Counts(spec, role);
 }
 
 uint32_t CountingInstances(const JobSpec& spec) {
   if (OnlyLeaderCounts(spec)) return 1;
   uint32_t count = 0;
-  for (const RoleSpec& role : spec.roles) count += EndsByItself(role.role) ? role.count : 0;
+  for (const RoleSpec& role : spec.roles) count += Counts(spec, role.role) ? role.count : 0;
   return count;
 }
 
@@ -54,7 +70,7 @@ std::string SuccessText(const JobSpec& spec) {
            " ended with exit code 0";
   std::string servers;
   for (const RoleSpec& role : spec.roles) {
-    if (!EndsByItself(role.role)) servers += (servers.empty() ? "" : " or ") + std::string(Name(role.role));
+    if (!Counts(spec, role.role)) servers += (servers.empty() ? "" : " or ") + std::string(Name(role.role));
   }
   return "every rank " + (servers.empty() ? "" : "that is no " + servers + " ") + "ended with exit code 0";
 }

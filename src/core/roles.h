@@ -13,17 +13,22 @@
 
 namespace aimaster {
 
+// Whether the job's command is an mpirun that a launcher runs. One without a launcher, from a version that only noted
+// the framework, is as any other job.
+bool IsMpi(const JobSpec& spec);
+
 // Whether, in an Async job, a failed instance of the role is restarted alone. The others hold what the job runs on: its
 // parameters (ps), its rendezvous (master), its session and checkpoints (chief), or all of it (launcher). Instances of
-// an ElasticBatch job hold nothing for each other.
+// an ElasticBatch job hold nothing for each other; of an MPI job no part can come back alone.
 bool RestartsAlone(const JobSpec& spec, Role role);
 
 // Whether the job has succeeded only when this instance has. Who does not count is stopped when all others have
-// succeeded: a ps serves and an evaluator looks on, neither has an end of its own; under SuccessPolicy::kChiefWorker
-// the chief alone counts (a master where there is no chief, the first worker where there is neither).
+// succeeded: a ps serves and an evaluator looks on, neither has an end of its own, nor has a worker of an MPI job;
+// under SuccessPolicy::kChiefWorker the chief alone counts (a master where there is no chief, the first worker where
+// there is neither, of an MPI job the launcher).
 bool CountsForSuccess(const JobSpec& spec, Role role, uint32_t index_in_role);
 
-// How many instances that are, and what is said when all of them have succeeded.
+// How many instances that are, one at least, and what is said when all of them have succeeded.
 uint32_t CountingInstances(const JobSpec& spec);
 std::string SuccessText(const JobSpec& spec);
 

@@ -68,6 +68,35 @@ TEST(RolesTest, IndependentInstancesAreRestartedAloneAndKeepWhatIsDone) {
   EXPECT_TRUE(MeetAtMaster(training));
 }
 
+TEST(RolesTest, OfAnMpiJobTheLauncherCountsAndNothingComesBackAlone) {
+  JobSpec spec;
+  spec.framework = Framework::kMpi;
+  spec.roles = MpiRoles(2);
+  for (const SuccessPolicy policy : {SuccessPolicy::kAuto, SuccessPolicy::kAllWorkers, SuccessPolicy::kChiefWorker}) {
+    spec.success_policy = policy;
+    EXPECT_TRUE(CountsForSuccess(spec, Role::kLauncher, 0));
+    EXPECT_FALSE(CountsForSuccess(spec, Role::kWorker, 0));
+    EXPECT_EQ(CountingInstances(spec), 1u);
+  }
+  EXPECT_FALSE(RestartsAlone(spec, Role::kLauncher));
+  EXPECT_FALSE(RestartsAlone(spec, Role::kWorker));
+}
+
+TEST(RolesTest, AnMpiJobFromBeforeLaunchersIsAsAnyOther) {
+  const JobSpec spec = Job(Framework::kMpi, {{Role::kWorker, 2}});
+  EXPECT_FALSE(IsMpi(spec));
+  EXPECT_EQ(CountingInstances(spec), 2u);
+  EXPECT_TRUE(CountsForSuccess(spec, Role::kWorker, 1));
+  EXPECT_TRUE(RestartsAlone(spec, Role::kWorker));
+}
+
+TEST(RolesTest, InAJobOfServersAloneAllCount) {
+  JobSpec spec;
+  spec.roles = {{Role::kPs, 2}};
+  EXPECT_EQ(CountingInstances(spec), 2u);
+  EXPECT_TRUE(CountsForSuccess(spec, Role::kPs, 0));
+}
+
 TEST(RolesTest, WhatAFrameworkCanNotBeStartedWithIsRefused) {
   EXPECT_TRUE(CheckRoles(Job(Framework::kTensorFlow, kAllRoles)));
   const Status two = CheckRoles(Job(Framework::kTensorFlow, {{Role::kWorker, 1, 2}}));

@@ -58,10 +58,10 @@ class Reader {
     return value;
   }
   std::string Text() { return std::string(Bytes(Number())); }
-  // A count can't be greater than the bytes that are left: nobody's word is taken for how much memory it needs.
+  // Each of so many takes four bytes at least: nobody's word is taken for how much memory it needs.
   size_t Count() {
     const uint32_t count = Number();
-    if (count > rest_.size()) failed_ = true;
+    if (count > rest_.size() / 4) failed_ = true;
     return failed_ ? 0 : count;
   }
   std::vector<std::string> Texts() {

@@ -12,8 +12,10 @@ constexpr size_t kOthersExplained = 8;       // the chain is for people
 constexpr size_t kQuotedTextMaxBytes = 300;  // of a line inside a reason
 
 std::string RankName(const RankCause& cause, const LogView& log) {
-  const Rank rank = cause.failure->rank;
-  return log.name_of ? log.name_of(rank) : "rank " + std::to_string(Value(rank));
+  const RankFailure& failure = *cause.failure;
+  if (failure.mpi_rank) return "MPI rank " + std::to_string(failure.mpi_rank->rank);
+  if (failure.is_launcher) return "the launcher";
+  return log.name_of ? log.name_of(failure.rank) : "rank " + std::to_string(Value(failure.rank));
 }
 
 std::string Quote(const std::string& text) { return "'" + OneLine(text, kQuotedTextMaxBytes) + "'"; }
@@ -47,6 +49,10 @@ std::string WhatHappened(const RankCause& cause) {
   std::string text = DescribeEnding(failure);
   if (failure.dump_start && failure.exit && *failure.dump_start < failure.exit->time) {
     text += ", " + FormatDuration(failure.exit->time - *failure.dump_start) + " after it had begun to write its core";
+  }
+  if (failure.mpi_rank && failure.mpi_rank->launcher_status) {
+    text += " (process " + std::to_string(failure.mpi_rank->pid) + " itself; the launcher passed it on as " +
+            std::to_string(*failure.mpi_rank->launcher_status) + ")";
   }
   return text;
 }

@@ -58,6 +58,14 @@ std::array<Telling, 4> StrongestLines(const RankFailure& failure, const RuleTabl
   return best;
 }
 
+// Under mpirun an exit code says less than elsewhere: its own is anything that it has made of others', and a rank has
+// that of the library's error handler. What lost a peer, though, may have been printed by any other rank.
+bool OutweighsCode(RuleIndex text, const RankFailure& failure, const RuleTable& rules) {
+  if (!failure.exit || !failure.exit->code || !failure.exec_error.empty()) return false;
+  if (failure.mpi_rank) return rules.rule(text).role != RuleRole::kCascade;
+  return failure.is_launcher;
+}
+
 Standing StandingOf(const RankFailure& failure, RuleRole role, bool by_line) {
   if (failure.stopped_by_us) return Standing::kStopped;
   // A log file of a rank of which nothing else is known: its last words may be those of a healthy rank.
@@ -88,12 +96,17 @@ bool TellsOfTheCause(const RankFailure& failure, const RankCause& cause, const R
   });
 }
 
+// Where it is not the instance's own process.
+std::string WhoEnded(const RankFailure& failure) {
+  return failure.mpi_rank ? "MPI rank " + std::to_string(failure.mpi_rank->rank) + ": " : "";
+}
+
 std::string MessageOf(const RankFailure& failure, const LineMatch* line, bool by_error_file) {
   if (!failure.exec_error.empty()) return failure.exec_error;
   if (failure.orphaned != Duration::zero()) return DescribeEnding(failure);
   if (by_error_file) return failure.error_file_message;
   if (line) return line->line;
-  const std::string ending = DescribeEnding(failure);
+  const std::string ending = WhoEnded(failure) + DescribeEnding(failure);
   const std::string& last = failure.last_error_line;
   if (last.empty() || IsSpeechless(failure)) return ending;
   // Who exits says why; who is killed says nothing about it, so its last line is quoted as what it is.
@@ -134,7 +147,7 @@ RankCause CauseOf(const RankFailure& failure, const RuleTable& rules) {
   cause.confirmation = confirming.line;
   const bool ending_is_silent = rules.rule(cause.rule).code == kUnknownErrorCode;
   if (!text.line && ending_is_silent) text = confirming;
-  if (text.line && (text.rule < cause.rule || ending_is_silent)) {
+  if (text.line && (text.rule < cause.rule || ending_is_silent || OutweighsCode(text.rule, failure, rules))) {
     cause.rule = text.rule;
     cause.line = text.line;
   }

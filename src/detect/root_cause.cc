@@ -14,6 +14,7 @@
 #include "core/count.h"
 #include "detect/collective_progress.h"
 #include "detect/conclusion.h"
+#include "detect/launcher_words.h"
 #include "detect/line_text.h"
 #include "detect/rank_cause.h"
 
@@ -257,7 +258,8 @@ std::vector<FailureDetail> Details(const Conclusion& conclusion, const Judgement
          .error_code = failure.exit ? ShellStatus(*failure.exit) : 0,
          .fault = is_odd ? judgement.fault : rules.rule(cause.rule).code,
          .message = is_root && !nobody ? judgement.message : OneLine(cause.message, kConsequenceTextMaxBytes),
-         .source = cause.source});
+         .source = cause.source,
+         .mpi_rank = failure.mpi_rank ? std::optional(failure.mpi_rank->rank) : std::nullopt});
   };
   const RankCause& first = conclusion.blamed ? *conclusion.blamed : *conclusion.witness;
   add(first);
@@ -274,7 +276,12 @@ RootCause FindRootCause(std::span<const RankFailure> failures, uint32_t ranks_of
   CHECK(!failures.empty());
   Causes causes;
   causes.reserve(failures.size());
-  for (const RankFailure& failure : failures) causes.push_back(CauseOf(failure, rules));
+  const bool launcher_followed = LauncherFollowed(failures);
+  for (const RankFailure& failure : failures) {
+    causes.push_back(CauseOf(failure, rules));
+    const bool followed = failure.is_launcher && !failure.mpi_rank && launcher_followed;
+    if (followed) causes.back().standing = std::max(causes.back().standing, Standing::kConsequence);
+  }
   Sort(causes);
   const Conclusion conclusion = Conclude(causes, ranks_of_job, rules, place_of, log);
   const RankCause& witness = *conclusion.witness;
@@ -310,6 +317,11 @@ RootCause FindRootCause(std::span<const RankFailure> failures, uint32_t ranks_of
 
 Judgement Judge(std::span<const RankFailure> failures, uint32_t ranks_of_job, const RuleTable& rules,
                 const PlaceOfRank& place_of) {
+  std::vector<RankFailure> attributed;
+  if (std::ranges::any_of(failures, &RankFailure::is_launcher)) {
+    attributed = AttributeLauncherOutput({failures.begin(), failures.end()});
+    failures = attributed;
+  }
   return FindRootCause(failures, ranks_of_job, rules, place_of, {ranks_of_job, {}}).judgement;
 }
 

@@ -42,6 +42,11 @@ std::vector<std::string> OrdinaryLines() {
   std::vector<std::string> all;
   std::ifstream file(RulesFolder() / "ordinary.txt");
   for (std::string line; std::getline(file, line);) all.push_back(line);
+  for (const char* of_mpirun :
+       {"mpirun noticed that process rank 2 with PID 0 on node vm exited on signal 9 (Killed).", "Exit code:    3",
+        "Please see the FAQ page for debugging suggestions", "----------------------------------------"}) {
+    all.emplace_back(of_mpirun);
+  }
   return all;
 }
 

@@ -1,7 +1,5 @@
 #include "detect/torchrun_words.h"
 
-#include <signal.h>
-
 #include <algorithm>
 #include <charconv>
 #include <string>
@@ -11,6 +9,8 @@
 
 namespace aimaster {
 namespace {
+
+constexpr int kSigint = 2, kSigabrt = 6, kSigterm = 15;  // Linux
 
 constexpr size_t kEntriesMax = 4096;
 constexpr std::string_view kFailures = "Failures:";
@@ -28,13 +28,12 @@ enum class Weight { kOwnEnd, kAbort, kException, kStopped };
 
 Weight WeightOf(int exit_code) {
   switch (exit_code) {
-    case -SIGTERM:
-    case -SIGINT:
-    case 0:
+    case -kSigterm:
+    case -kSigint:
       return Weight::kStopped;
     case 1:
       return Weight::kException;
-    case -SIGABRT:  // also how libraries end when a peer is gone
+    case -kSigabrt:  // also how libraries end when a peer is gone
       return Weight::kAbort;
     default:
       return Weight::kOwnEnd;
@@ -67,28 +66,39 @@ bool ReadExit(std::string_view value, TorchrunFailure& failure) {
   const auto code = NumberAt<int>(value);
   if (!code || pid_start == std::string_view::npos) return false;
   const auto pid = NumberAt<uint32_t>(value.substr(pid_start + kPid.size()));
-  if (!pid || *code < -64 || *code > 255) return false;
+  if (!pid || *code == 0 || *code < -64 || *code > 255) return false;
   failure.exit_code = *code;
   failure.torchrun.pid = *pid;
   return true;
 }
 
-// The entries of the last table. One without an exit code, of an older or newer format, is left out.
+// What closes a table: "======".
+bool IsBorder(std::string_view line) {
+  return line.size() >= 3 && line.find_first_not_of('=') == std::string_view::npos;
+}
+
+// The entries of the table that the text ends with. One without an exit code, of an older or newer format, is left out.
 std::vector<Entry> ReadTable(std::string_view text) {
   std::vector<Entry> entries;
   std::string buffer;
   Entry entry;
-  bool in_table = false, is_named = false;
+  bool in_table = false, is_named = false, is_closed = false;
   while (!text.empty()) {
     const std::string_view raw = text.substr(0, text.find('\n'));
     text.remove_prefix(std::min(raw.size() + 1, text.size()));
     const std::string_view line = StripRankPrefixes(CleanLine(raw, buffer));
+    if (is_closed && !line.empty()) {
+      entries.clear();
+      in_table = is_named = is_closed = false;
+    }
     if (line == kFailures) {
       entries.clear();
       in_table = true;
       is_named = false;
     } else if (line == kRootCause) {
       in_table = is_named = true;
+    } else if (is_named && IsBorder(line)) {
+      is_closed = true;
     }
     if (!in_table || entries.size() == kEntriesMax) continue;
     if (const auto time = ValueOf(line, "time")) {
@@ -111,6 +121,15 @@ bool ComesBefore(const Entry& a, const Entry& b) {
 }
 
 }  // namespace
+
+// "ERROR:torch.distributed.elastic.multiprocessing.api:failed (exitcode: -9) local_rank: 1 (pid: 4) of binary: …"
+// "  exitcode  : -9 (pid: 4)"
+// "  traceback : Signal 9 (SIGKILL) received by PID 4"
+bool IsTorchrunWord(std::string_view line) {
+  return (line.find("failed (exitcode: ") != std::string_view::npos &&
+          line.find(" local_rank: ") != std::string_view::npos) ||
+         ValueOf(line, "exitcode") || ValueOf(line, "traceback");
+}
 
 std::optional<TorchrunFailure> FindTorchrunFailure(std::string_view text) {
   if (text.find(kRootCause) == std::string_view::npos) return std::nullopt;

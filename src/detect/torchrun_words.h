@@ -35,8 +35,12 @@ struct TorchrunFailure {
   bool operator==(const TorchrunFailure&) const = default;
 };
 
-// What made torchrun fail, out of the last table in the text. Where several processes ended with an exception each,
-// none is named: which of them was first only their words can tell.
+// What made torchrun fail, out of the table that the text ends with: what follows a table was said by somebody else,
+// who went on and then failed of something else. Where several processes ended with an exception each, none is named:
+// which of them was first only their words can tell.
 std::optional<TorchrunFailure> FindTorchrunFailure(std::string_view text);
+
+// Whether a line is torchrun's about the end of one of its processes: second-hand where its table is known.
+bool IsTorchrunWord(std::string_view line);
 
 }  // namespace aimaster

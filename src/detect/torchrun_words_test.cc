@@ -78,6 +78,30 @@ TEST(TorchrunWordsTest, TheLastOfSeveralTablesCounts) {
             Failure(1, 5, 3));
 }
 
+// train || true; evaluate
+TEST(TorchrunWordsTest, ATableThatWasNotTheEndSaysNothing) {
+  const std::string table = Table(kNoOther, Entry(0, "-9 (pid: 4)"));
+  EXPECT_EQ(FindTorchrunFailure(table + "Traceback (most recent call last):\nValueError: no such metric\n"),
+            std::nullopt);
+  EXPECT_EQ(FindTorchrunFailure(table + "error: no such metric\n"), std::nullopt);
+  EXPECT_EQ(FindTorchrunFailure(table + "\n\n"), Failure(0, 4, -9));
+}
+
+TEST(TorchrunWordsTest, NobodyWhoFailedEndedWell) {
+  EXPECT_EQ(FindTorchrunFailure(Table(kNoOther, Entry(0, "0 (pid: 4)"))), std::nullopt);
+}
+
+TEST(TorchrunWordsTest, ItsOwnWordsAreKnown) {
+  for (const char* line : {"ERROR:torch.distributed.elastic.multiprocessing.api:failed (exitcode: -9) local_rank: 1 "
+                           "(pid: 26340) of binary: /usr/bin/python3",
+                           "  exitcode  : -9 (pid: 26340)", "  traceback : Signal 9 (SIGKILL) received by PID 26340"}) {
+    EXPECT_TRUE(IsTorchrunWord(line)) << line;
+  }
+  for (const char* line : {"exitcode of the child: -9", "the build failed (exitcode: 2)", "  step : 4", ""}) {
+    EXPECT_FALSE(IsTorchrunWord(line)) << line;
+  }
+}
+
 TEST(TorchrunWordsTest, WhatIsNoTableSaysNothing) {
   EXPECT_EQ(FindTorchrunFailure(""), std::nullopt);
   EXPECT_EQ(FindTorchrunFailure("exitcode  : -9 (pid: 1)\n"), std::nullopt);

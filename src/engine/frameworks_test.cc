@@ -114,6 +114,22 @@ TEST(FrameworksTest, WhoseNodeIsGoneCanNotKeepItsAddressAndTakesTheJobAlong) {
   EXPECT_EQ(job.job().phase, Phase::kReserving);
 }
 
+TEST(FrameworksTest, AFailureThatIsBeingLookedIntoIsJudgedBeforeTheJobMoves) {
+  EngineHarness job = TensorFlowJob(ExecutionMode::kAsync);
+  job.spec.local_nodes = 4;
+  RunWithPorts(job);
+  job.Feed(NodeLost{NodeIndex{2}, "power"});
+  job.Collect();
+  job.JudgedApart({job.Verdict(2)});
+  job.Join(4);
+  job.Fail(1, 1);
+  ASSERT_EQ(job.job().phase, Phase::kCollecting);
+  EXPECT_TRUE(job.NextTick().decisions.empty());
+  if (job.job().phase == Phase::kCollecting) job.Collect();
+  job.JudgedApart({job.Verdict(1, Retryable::kNo)});
+  EXPECT_EQ(job.job().status, JobStatus::kStopping) << "a bug on another instance, which the move would have hidden";
+}
+
 TEST(FrameworksTest, ANodeWithTheSameAddressIsAsGood) {
   EngineHarness job = TensorFlowJob(ExecutionMode::kAsync);
   job.spec.local_nodes = 4;

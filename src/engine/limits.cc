@@ -31,11 +31,18 @@ std::vector<InstanceIndex> RootInstances(const Judgement& judgement) {
   return roots;
 }
 
+// The ranks of mpirun share an instance, and are places of their own all the same.
+std::string MpiPlace(const Judgement& judgement) {
+  const auto root = std::ranges::find(judgement.details, true, &FailureDetail::is_root);
+  if (root == judgement.details.end() || !root->mpi_rank) return "";
+  return "/" + Number(uint64_t{*root->mpi_rank});
+}
+
 // Who failed and how, for counting repetitions: the instance and what it ended with.
 std::string PlaceAndCode(const JobState& job, const Judgement& judgement) {
   const std::string code =
       judgement.error_code ? Number(static_cast<uint64_t>(*judgement.error_code)) : judgement.fault;
-  return job.instances[Value(judgement.root_instance)].name + "|" + code;
+  return job.instances[Value(judgement.root_instance)].name + MpiPlace(judgement) + "|" + code;
 }
 
 bool IsWorkerLike(Role role) { return role == Role::kWorker || role == Role::kMaster || role == Role::kChief; }
@@ -201,7 +208,13 @@ class Judge {
     }
   }
 
+  // Ranks of MPI print and tell beneath the launcher, wherever they run.
+  bool SpeaksForRoot(const RankFailure& failure) const {
+    return failure.instance == judgement_.root_instance || (failure.is_launcher && !MpiPlace(judgement_).empty());
+  }
+
   bool IsOfRoot(const RankFailure& failure) const {
+    if (failure.is_launcher && SpeaksForRoot(failure)) return true;
     return failure.instance == judgement_.root_instance &&
            (!judgement_.root_rank || failure.rank == *judgement_.root_rank);
   }
@@ -218,8 +231,7 @@ class Judge {
   // A text of the job's own in the output of the instance that failed; empty: there is none.
   std::string_view RetryableText() const {
     for (const RankFailure& failure : job_.failures) {
-      if (failure.instance == judgement_.root_instance && !failure.retryable_text.empty())
-        return failure.retryable_text;
+      if (SpeaksForRoot(failure) && !failure.retryable_text.empty()) return failure.retryable_text;
     }
     return {};
   }

@@ -53,6 +53,26 @@ TEST(LimitsTest, RestartsEndAtTheirNumber) {
   }
 }
 
+// All ranks of an mpirun belong to its instance; a crash of rank 3 says nothing about one of rank 1.
+TEST(LimitsTest, RanksOfMpiArePlacesOfTheirOwn) {
+  EngineHarness job(1);
+  job.Run();
+  const auto survives = [&job](uint32_t mpi_rank) {
+    job.Fail(0, 139);
+    if (job.job().phase == Phase::kCollecting) job.Collect();
+    Judgement judgement = job.Verdict(0, Retryable::kOncePerPlace, 139);
+    judgement.details.front().mpi_rank = mpi_rank;
+    job.Judged(judgement);
+    job.EndedAll();
+    if (job.job().status == JobStatus::kFailed) return false;
+    job.Run();
+    return true;
+  };
+  EXPECT_TRUE(survives(1));
+  EXPECT_TRUE(survives(3));
+  EXPECT_FALSE(survives(1));
+}
+
 TEST(LimitsTest, TheSameErrorTooOftenEndsTheJob) {
   EngineHarness job;
   job.spec.fault_tolerance.max_num_of_job_restart = 100;
@@ -149,6 +169,27 @@ TEST(LimitsTest, ATextOfTheJobsOwnMakesAFailureRetryableUnlessNoneIs) {
   EXPECT_TRUE(SurvivesFailureWithText(FaultTolerantPolicy::kExitCodeAndErrorMsg, Retryable::kNo, "connect timeout"));
   EXPECT_FALSE(SurvivesFailureWithText(FaultTolerantPolicy::kExitCodeAndErrorMsg, Retryable::kNo, ""));
   EXPECT_FALSE(SurvivesFailureWithText(FaultTolerantPolicy::kNever, Retryable::kNo, "connect timeout"));
+}
+
+// The ranks of an mpirun print and tell beneath the launcher, also those on the hosts of other workers.
+TEST(LimitsTest, WhatTheLauncherHeardCountsForARankOfMpiOnAnotherHost) {
+  const auto survives = [](std::optional<uint32_t> mpi_rank) {
+    EngineHarness job(2);
+    job.Run();
+    RankFailure launcher = job.Failure(0, 1);
+    launcher.is_launcher = true;
+    launcher.retryable_text = "connect timeout";
+    launcher.step = 7;
+    job.Feed(RankFailed{launcher});
+    job.Fail(1, 1);
+    job.Collect();
+    Judgement judgement = job.Verdict(1, Retryable::kNo);
+    judgement.details.front().mpi_rank = mpi_rank;
+    job.Judged(judgement);
+    return job.job().status != JobStatus::kStopping;
+  };
+  EXPECT_TRUE(survives(3));
+  EXPECT_FALSE(survives(std::nullopt)) << "the text is another instance's";
 }
 
 TEST(LimitsTest, TextsOfTheJobsOwnAddUpAndAreToldToTheAgents) {

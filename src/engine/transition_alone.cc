@@ -8,6 +8,7 @@
 // per instance, with collections of their own, was rejected: two workers that one ps took along would be judged before
 // the ps is heard of.
 #include <algorithm>
+#include <chrono>
 
 #include "core/count.h"
 #include "core/roles.h"
@@ -18,6 +19,11 @@
 #include "engine/transition.h"
 
 namespace aimaster {
+namespace {
+
+constexpr Duration kMoveRetry = std::chrono::seconds(1);
+
+}  // namespace
 
 OwnLife& Transition::Own(InstanceIndex index) {
   InstanceState& instance = Changed(index);
@@ -271,7 +277,11 @@ void Transition::OnDeadlineOf(InstanceIndex index) {
     case Renewal::kPausing:
       return ContinueAlone(index);
     case Renewal::kWaiting:
-      if (WouldMove(index)) return RestartForMove(index);
+      if (WouldMove(index)) {
+        // A failure that is being looked into is judged first: it may say more than that a node is gone.
+        if (job_.phase != Phase::kRunning) return SetDeadline(index, now_.monotonic + kMoveRetry);
+        return RestartForMove(index);
+      }
       return FailStartAlone(AboutInstance(index, "NodeTimeout", "no node was ready for it within --start-timeout"));
     case Renewal::kFailed:
       return;  // what has failed is being looked into

@@ -100,7 +100,9 @@ void Transition::TellFailed(const RankFailure& failure) {
   const InstanceState& instance = job_.instances[Value(failure.instance)];
   Tell(
       "aimaster.instance.failed", instance.name,
-      RankText(failure.rank) + " on " + job_.nodes[instance.node].name +
+      (failure.mpi_rank ? "MPI rank " + std::to_string(failure.mpi_rank->rank) + " (" + instance.name + ")"
+                        : RankText(failure.rank)) +
+          " on " + job_.nodes[instance.node].name +
           (failure.exit ? (failure.exit->signal ? " was killed by signal " + std::to_string(*failure.exit->signal)
                                                 : " ended with exit code " + std::to_string(ShellStatus(*failure.exit)))
                         : " was lost: " + failure.lost_reason));

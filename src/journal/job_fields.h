@@ -133,7 +133,8 @@ AIMASTER_FIELDS(JobSpec) {
   v("success_policy", x.success_policy);
   v("environment", x.environment), v("working_directory", x.working_directory), v("log_directory", x.log_directory);
   v("fault_tolerance", x.fault_tolerance), v("notes", x.notes), v("timing", x.timing);
-  v("log_max_bytes", x.log_max_bytes), v("local_nodes", x.local_nodes), v("devices", x.devices);
+  v("log_max_bytes", x.log_max_bytes), v("local_nodes", x.local_nodes), v("mpi_slots", x.mpi_slots);
+  v("devices", x.devices);
   v("listen_address", x.listen_address), v("tls_certificate", x.tls_certificate), v("tls_key", x.tls_key);
   v("create_time_ns", x.create_time);
 }
@@ -146,6 +147,7 @@ AIMASTER_FIELDS(RankExit) {
 AIMASTER_FIELDS(LineMatch) { v("rule", x.rule), v("line", x.line), v("file", x.file), v("offset", x.offset); }
 
 AIMASTER_FIELDS(Torchrun) { v("rank", x.rank), v("pid", x.pid); }
+AIMASTER_FIELDS(MpiRank) { v("rank", x.rank), v("pid", x.pid), v("launcher_status", x.launcher_status); }
 
 AIMASTER_FIELDS(RankFailure) {
   v("rank", x.rank), v("instance", x.instance), v("attempt", x.attempt), v("node", x.node), v("exit", x.exit);
@@ -155,11 +157,13 @@ AIMASTER_FIELDS(RankFailure) {
   v("last_error_line", x.last_error_line), v("error_file_message", x.error_file_message);
   v("error_file_time_ns", x.error_file_time), v("retryable_text", x.retryable_text), v("step", x.step);
   v("torchrun", x.torchrun);
+  v("mpi_rank", x.mpi_rank), v("is_launcher", x.is_launcher);
 }
 
 AIMASTER_FIELDS(FailureDetail) {
   v("rank", x.rank), v("instance", x.instance), v("node", x.node), v("is_root", x.is_root);
   v("error_code", x.error_code), v("fault", x.fault), v("message", x.message), v("source", x.source);
+  v("mpi_rank", x.mpi_rank);
 }
 
 AIMASTER_FIELDS(Judgement) {

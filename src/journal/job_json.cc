@@ -37,6 +37,7 @@ json Details(const JobSnapshot& snapshot, const RestartRecord& record) {
                        {"source", Name(detail.source)},
                        {"root", detail.is_root},
                        {"isolated", WasIsolated(record, detail)}});
+    if (detail.mpi_rank) details.back()["mpi_rank"] = *detail.mpi_rank;  // of MPI jobs alone
   }
   return details;
 }

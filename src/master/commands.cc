@@ -4,7 +4,9 @@
 #include <limits>
 #include <span>
 
+#include "core/roles.h"
 #include "engine/orders.h"
+#include "master/mpi_part.h"
 #include "master/rank_environment.h"
 
 namespace aimaster {
@@ -36,14 +38,16 @@ class Builder {
     }
     const std::filesystem::path attempt_directory = job_directory_ / "nodes" / job_.nodes.at(action.node).name /
                                                     instance.name / std::to_string(Value(action.attempt));
+    const bool is_mpi = IsMpi(job_.spec);
+    if (is_mpi) *start->mutable_mpi() = MakeMpiPart(job_, action);
     for (uint32_t local = 0; local < instance.ranks; ++local) {
       v1::RankLaunch* rank = start->add_ranks();
       rank->set_rank(Value(instance.first_rank) + local);
       rank->set_local(local);
-      for (auto& [name, value] :
-           RankEnvironment(job_, places_[Value(action.instance)], action, local, attempt_directory)) {
-        (*rank->mutable_environment())[name] = value;
-      }
+      Environment environment =
+          RankEnvironment(job_, places_[Value(action.instance)], action, local, attempt_directory);
+      if (is_mpi) AdaptToMpi(job_.spec, environment);
+      for (const auto& [name, value] : environment) (*rank->mutable_environment())[name] = value;
     }
     return std::move(commands_);
   }

@@ -149,34 +149,33 @@ void Conductor::Say(const StepResult& result) {
 }
 
 void Conductor::Do(Moment now, const Action& action) {
-  std::visit(Overloaded{[this](const AcquireNodes& acquire) { effects_.push_back(AcquireFromProvider{acquire.nodes}); },
-                        [this](const IsolateNode& isolate) {
-                          effects_.push_back(IsolateAtProvider{isolate.node, isolate.reason});
-                        },
-                        [this, now](const JudgeFailure& judge) {
-                          const JobState& job = engine_.job();
-                          const auto ranks = static_cast<uint32_t>(job.instance_of_rank.size());
-                          FailureJudged judged{.judgement_number = judge.judgement_number, .apart = judge.apart};
-                          if (judge.apart) {
-                            judged.others = JudgeApart(job.failures, ranks, *rules_);
-                            judged.judgement = std::move(judged.others.front());
-                            judged.others.erase(judged.others.begin());
-                          } else {
-                            judged.judgement = Judge(job.failures, ranks, *rules_,
-                                                     [&job](Rank rank) { return PlaceOf(job, rank); });
-                          }
-                          Feed(now, std::move(judged));
-                        },
-                        [this, now, &action](const FinishJob&) {
-                          SendCommands(action);
-                          SayGoodbye(now);
-                        },
-                        [this, &action](const ShareRetryableErrors&) { SendCommands(action); },
-                        [this, &action](const ReservePort&) { SendCommands(action); },
-                        [this, &action](const StartInstance&) { SendCommands(action); },
-                        [this, &action](const StopInstance&) { SendCommands(action); },
-                        [this, &action](const CollectEvidence&) { SendCommands(action); }},
-             action);
+  std::visit(
+      Overloaded{
+          [this](const AcquireNodes& acquire) { effects_.push_back(AcquireFromProvider{acquire.nodes}); },
+          [this](const IsolateNode& isolate) { effects_.push_back(IsolateAtProvider{isolate.node, isolate.reason}); },
+          [this, now](const JudgeFailure& judge) {
+            const JobState& job = engine_.job();
+            const auto ranks = static_cast<uint32_t>(job.instance_of_rank.size());
+            FailureJudged judged{.judgement_number = judge.judgement_number, .apart = judge.apart};
+            if (judge.apart) {
+              judged.others = JudgeApart(job.failures, ranks, *rules_);
+              judged.judgement = std::move(judged.others.front());
+              judged.others.erase(judged.others.begin());
+            } else {
+              judged.judgement = Judge(job.failures, ranks, *rules_, [&job](Rank rank) { return PlaceOf(job, rank); });
+            }
+            Feed(now, std::move(judged));
+          },
+          [this, now, &action](const FinishJob&) {
+            SendCommands(action);
+            SayGoodbye(now);
+          },
+          [this, &action](const ShareRetryableErrors&) { SendCommands(action); },
+          [this, &action](const ReservePort&) { SendCommands(action); },
+          [this, &action](const StartInstance&) { SendCommands(action); },
+          [this, &action](const StopInstance&) { SendCommands(action); },
+          [this, &action](const CollectEvidence&) { SendCommands(action); }},
+      action);
 }
 
 std::optional<Monotonic> Conductor::NextDeadline() const {

@@ -18,6 +18,12 @@ std::string HostAndPort(const InstanceState& instance) {
 }
 
 // Addresses are those of the round: who is restarted alone gets the same ones as everybody else.
+bool KnowsAllAddresses(const JobState& job) {
+  return std::ranges::none_of(job.instances, [&job](const InstanceState& instance) {
+    return HasAddress(job.spec, instance.role) && instance.port == 0;
+  });
+}
+
 std::string TfConfig(const JobState& job, const InstanceState& instance) {
   json cluster = json::object();
   for (const InstanceState& member : job.instances) {
@@ -31,7 +37,8 @@ std::string TfConfig(const JobState& job, const InstanceState& instance) {
 Environment FrameworkEnvironment(const JobState& job, const InstanceState& instance, uint32_t rank) {
   switch (job.spec.framework) {
     case Framework::kTensorFlow:
-      return {{"TF_CONFIG", TfConfig(job, instance)}};
+      // A job from before addresses brought its own, and goes on as it did until all of it is started anew.
+      return KnowsAllAddresses(job) ? Environment{{"TF_CONFIG", TfConfig(job, instance)}} : Environment{};
     case Framework::kElasticBatch:
       return {{"AIMASTER_SHARD_INDEX", std::to_string(rank)},
               {"AIMASTER_SHARD_COUNT", std::to_string(job.instance_of_rank.size())},

@@ -51,6 +51,12 @@ TEST(FrameworkEnvironmentTest, AnAddressOfTheSixthVersionIsBracketed) {
   EXPECT_EQ(json::parse(environment.at("TF_CONFIG"))["cluster"]["worker"][0], "[fe80::1]:2001");
 }
 
+TEST(FrameworkEnvironmentTest, AJobFromBeforeAddressesKeepsTheConfigurationThatItBrought) {
+  const EngineHarness job = Job(Framework::kTensorFlow, {{Role::kWorker, 2}}, 1);
+  ASSERT_EQ(job.job().instances[0].port, 0) << "none was reserved yet";
+  EXPECT_TRUE(FrameworkEnvironment(job.job(), job.job().instances[0], 0).empty());
+}
+
 TEST(FrameworkEnvironmentTest, AnElasticBatchRankKnowsItsShareAndNobodyElse) {
   const EngineHarness job = Job(Framework::kElasticBatch, {{Role::kWorker, 3, 2}}, 1);
   ASSERT_EQ(job.job().phase, Phase::kRunning) << "no port is waited for";

@@ -55,7 +55,8 @@ Environment BaseEnvironment(const JobSpec& spec) {
   // it.
   std::string& unbuffered = environment["PYTHONUNBUFFERED"];
   if (unbuffered.empty() || unbuffered == "0") unbuffered = "1";
-  if (WorldSize(spec) > SlotCount(spec)) environment.try_emplace("OMP_NUM_THREADS", "1");
+  const bool share_nodes = IsMpi(spec) ? spec.mpi_slots > 1 : WorldSize(spec) > SlotCount(spec);
+  if (share_nodes) environment.try_emplace("OMP_NUM_THREADS", "1");
   return environment;
 }
 

@@ -57,6 +57,11 @@ RankFailure Failure(const v1::RankExited& report, NodeIndex from) {
     failure.torchrun = Torchrun{.rank = std::nullopt, .pid = report.torchrun().pid()};
     if (report.torchrun().has_rank()) failure.torchrun->rank = report.torchrun().rank();
   }
+  if (report.has_mpi_rank()) {
+    const v1::MpiRank& rank = report.mpi_rank();
+    failure.mpi_rank = MpiRank{.rank = rank.rank(), .pid = rank.pid(), .launcher_status = std::nullopt};
+    if (rank.has_launcher_status()) failure.mpi_rank->launcher_status = rank.launcher_status();
+  }
   size_t bytes = 0;
   for (const v1::LineMatch& match : report.matches()) {
     if (failure.matches.size() == kMatchesPerRankMax || bytes > kMatchBytesPerRankMax) break;
@@ -72,7 +77,8 @@ std::optional<Event> ExitEvent(const v1::RankExited& report, NodeIndex from, con
   if (instance == nullptr || report.how_case() == v1::RankExited::HOW_NOT_SET) return std::nullopt;
   const uint32_t first = Value(instance->first_rank);
   if (report.rank() < first || report.rank() >= first + instance->ranks) return std::nullopt;
-  const RankFailure failure = Failure(report, from);
+  RankFailure failure = Failure(report, from);
+  failure.is_launcher = instance->role == Role::kLauncher;
   // A rank that was asked to go and that went in good order has not done its work.
   if (failure.exit && IsSuccess(*failure.exit) && !failure.stopped_by_us && failure.orphaned == Duration::zero()) {
     return RankSucceeded{failure.instance, failure.attempt, failure.rank};

@@ -2,7 +2,9 @@
 // once more. The rules are written here a second time, from what the parameters promise.
 #include <algorithm>
 #include <map>
+#include <optional>
 #include <set>
+#include <utility>
 
 #include "core/roles.h"
 #include "sim/checkers.h"
@@ -33,9 +35,11 @@ class RestartLimit : public Watcher {
     for (const Decision& decision : step.result.decisions) {
       if (decision.kind == "Restart" || decision.kind == "RetryStart") started_alone_.clear();
     }
-    if (std::holds_alternative<PortReserved>(step.input.event) && !step.result.actions.empty()) {
-      all_started_ = step.input.at.monotonic;
-    }
+    const bool is_new_round = std::exchange(round_, step.job.round) != step.job.round;
+    const bool begins = MeetAtMaster(step.job.spec)
+                            ? std::holds_alternative<PortReserved>(step.input.event) && !step.result.actions.empty()
+                            : is_new_round;
+    if (begins) all_started_ = step.input.at.monotonic;
     for (const Action& action : step.result.actions) {
       if (const auto* start = std::get_if<StartInstance>(&action)) starts_[start->instance] = step.input.at.monotonic;
     }
@@ -168,6 +172,7 @@ class RestartLimit : public Watcher {
   uint32_t restarts_ = 0;
   size_t records_ = 0;
   Monotonic all_started_;
+  std::optional<Round> round_;
   std::set<InstanceIndex> started_alone_;
   std::map<InstanceIndex, Monotonic> starts_;
   std::map<std::string, uint32_t> same_error_, quick_;

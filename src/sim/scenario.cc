@@ -71,8 +71,6 @@ RankHabits DrawHabits(Random& random) {
   return habits;
 }
 
-}  // namespace
-
 bool IsIndependent(Role role) { return role == Role::kWorker || role == Role::kMaster; }
 
 // Workers that live each for itself, and what they may have beside them.
@@ -82,8 +80,8 @@ void DrawAsync(Random& random, JobSpec& spec) {
   if (random.Chance(0.15)) spec.roles.push_back({Role::kEvaluator, 1, 1});
 }
 
-// Addresses for all, or instances that know nothing of each other. By the job's id, so that a seed from before is still
-// the same story.
+// Addresses for all, instances that know nothing of each other, or an mpirun. By the job's id, so that a seed from
+// before is still the same story.
 void DrawFramework(JobSpec& spec) {
   Random random(Fnv1a(spec.id.text()));
   const double fate = static_cast<double>(random.Below(1000)) / 1000;
@@ -95,8 +93,13 @@ void DrawFramework(JobSpec& spec) {
     spec.framework = Framework::kElasticBatch;
     std::erase_if(spec.roles, [](const RoleSpec& role) { return !IsIndependent(role.role); });
     if (spec.roles.empty()) spec.roles = {{Role::kWorker, 2, 1}};
+  } else if (fate < 0.4) {
+    spec.framework = Framework::kMpi;
+    spec.roles = MpiRoles(random.Between(0, 3));
   }
 }
+
+}  // namespace
 
 Scenario DrawScenario(Random& random) {
   Scenario scenario;

@@ -62,6 +62,9 @@ class TlsSession {
   // Talks to the owner of that certificate and to nobody else: what is written is sent only after the proof.
   static Result<std::unique_ptr<TlsSession>> Client(std::string fingerprint, int descriptor);
 
+  // Either end of a connection between two who share a secret and have no certificate: each proves that it knows it.
+  static Result<std::unique_ptr<TlsSession>> BySecret(std::string_view secret, bool is_server, int descriptor);
+
   ~TlsSession();
   TlsSession(const TlsSession&) = delete;
   TlsSession& operator=(const TlsSession&) = delete;
@@ -79,9 +82,12 @@ class TlsSession {
   TlsSession(ssl_st* session, std::string expected);
   IoStep Outcome(int result);
   static int CheckCertificate(x509_store_ctx_st* store, void* unused);
+  static unsigned TellKey(ssl_st* session, const char* hint, char* identity, unsigned identity_size, unsigned char* key,
+                          unsigned key_size);
+  static unsigned FindKey(ssl_st* session, const char* identity, unsigned char* key, unsigned key_size);
 
   ssl_st* const session_;
-  const std::string expected_;  // of a client
+  const std::string expected_;  // the fingerprint, of a client; the key, of one that goes by a secret
   std::string failure_;
 };
 

@@ -1,6 +1,8 @@
 #include "wire/tls.h"
 
 #include <gtest/gtest.h>
+#include <sys/socket.h>
+#include <unistd.h>
 
 #include <chrono>
 #include <memory>
@@ -127,6 +129,61 @@ TEST_F(TlsTest, BeyondLoopbackThereIsTlsOrNothing) {
   EXPECT_FALSE(Server::Listen(
       io_, {.address = "0.0.0.0", .token = kToken}, [](const HttpRequest&) { return HttpResponse{}; },
       [](std::shared_ptr<ServerSocket>) {}));
+}
+
+// ---- by a secret ----
+
+class BySecret : public ::testing::Test {
+ protected:
+  void SetUp() override { ASSERT_EQ(::socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0, ends_), 0); }
+  void TearDown() override {
+    server_.reset();
+    client_.reset();
+    for (const int end : ends_) ::close(end);
+  }
+  void Meet(std::string_view servers, std::string_view clients) {
+    server_ = TlsSession::BySecret(servers, /*is_server=*/true, ends_[0]).value();
+    client_ = TlsSession::BySecret(clients, /*is_server=*/false, ends_[1]).value();
+  }
+  // What the server reads of what the client writes; nothing when either of them gives up.
+  std::string Say(std::string_view words) {
+    std::string heard;
+    size_t said = 0;
+    for (int i = 0; i < 20 && heard.size() < words.size(); ++i) {
+      if (said < words.size()) {
+        const IoStep step = client_->Write(words.data() + said, words.size() - said);
+        if (step.error) return "";
+        if (step.wait == IoStep::Wait::kNothing) said += step.size;
+      }
+      char bytes[100];
+      const IoStep step = server_->Read(bytes, sizeof bytes);
+      if (step.error) return "";
+      if (step.wait == IoStep::Wait::kNothing) heard.append(bytes, step.size);
+    }
+    return heard;
+  }
+
+  int ends_[2] = {-1, -1};
+  std::unique_ptr<TlsSession> server_, client_;
+};
+
+TEST_F(BySecret, WhoShareOneUnderstandEachOther) {
+  Meet("a secret", "a secret");
+  EXPECT_EQ(Say("good morning"), "good morning");
+}
+
+TEST_F(BySecret, WhoDontShareOneSayNothing) {
+  Meet("a secret", "a Secret");
+  EXPECT_EQ(Say("good morning"), "");
+  EXPECT_NE(server_->failure() + client_->failure(), "");
+}
+
+TEST_F(BySecret, AClientTakesNoCertificateInItsPlace) {
+  const std::string pem = MakeSelfSignedPem().value();
+  const auto identity = TlsIdentity::FromPem(pem, pem).value();
+  server_ = TlsSession::Server(*identity, ends_[0]).value();
+  client_ = TlsSession::BySecret("a secret", /*is_server=*/false, ends_[1]).value();
+  EXPECT_EQ(Say("good morning"), "");
 }
 
 }  // namespace

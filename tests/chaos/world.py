@@ -157,7 +157,7 @@ class Follower:
         self.arguments = list(map(str, arguments))
         self.out, self.err = world.notes / f"follower{number}.out", world.notes / f"follower{number}.err"
         with open(self.out, "wb") as out, open(self.err, "wb") as err:
-            self.process = start([*world.prefix, AIMASTER, *self.arguments], stdout=out, stderr=err, env=env)
+            self.process = start([*world.prefix, world.aimaster, *self.arguments], stdout=out, stderr=err, env=env)
         world.followers.append(self)
 
     @property
@@ -175,8 +175,8 @@ class Follower:
 class World:
     """A home, a folder that the ranks share, a folder for notes; all below `folder`. Commands run behind `prefix`."""
 
-    def __init__(self, folder, home=None, prefix=()):
-        self.folder, self.prefix = Path(folder), list(prefix)
+    def __init__(self, folder, home=None, prefix=(), aimaster=AIMASTER):
+        self.folder, self.prefix, self.aimaster = Path(folder), list(prefix), str(aimaster)
         self.home = Path(home or self.folder / "home")
         self.work, self.notes = self.folder / "work", self.folder / "notes"
         for path in (self.work, self.notes):

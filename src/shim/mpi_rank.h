@@ -1,0 +1,27 @@
+// Mode 3 of the shim: the parent of one rank of MPI.
+//
+//   mpirun or its daemon ──▶ aimaster-shim --mpi-rank PROG ARGS… ──▶ PROG
+//
+// The parents that MPI libraries have for their ranks keep the ranks' exits to themselves: mpirun tells of one rank,
+// and MPICH's often of one that it has killed itself. So a parent of ours stands in between: it writes down how the
+// rank ended, before anybody else can know, and then ends in the same way.
+//
+// It writes `rank<R>.<pid>.exit.json` into the folder AIMASTER_MPI_DIR, for a rank that ended badly and only then; the
+// format is that of an exit file (rank.h), where "stopped_by_us" means: after a SIGTERM by the launcher.
+//
+// The folder then also holds `watched`: whoever finds it there knows that a rank of which nothing is written did not
+// fail by itself, whatever the launcher says.
+//
+// The rank finds RANK, WORLD_SIZE, LOCAL_RANK and LOCAL_WORLD_SIZE in its environment, whichever library numbers it.
+#ifndef AIMASTER_SHIM_MPI_RANK_H_
+#define AIMASTER_SHIM_MPI_RANK_H_
+
+#define AIMASTER_MPI_RANK_OPTION "--mpi-rank"
+#define AIMASTER_MPI_DIR "AIMASTER_MPI_DIR"
+#define AIMASTER_MPI_EXIT_SUFFIX ".exit.json"
+#define AIMASTER_MPI_WATCHED "watched"
+
+// `argv` is the rank's command. Returns only when there is nothing to run.
+int RunMpiRank(char** argv);
+
+#endif  // AIMASTER_SHIM_MPI_RANK_H_
