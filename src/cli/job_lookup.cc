@@ -1,10 +1,15 @@
 #include "cli/job_lookup.h"
 
+#include <algorithm>
 #include <chrono>
+#include <ranges>
 #include <thread>
 #include <utility>
+#include <vector>
 
 #include "cli/job_care.h"
+#include "cli/job_texts.h"
+#include "core/quote.h"
 #include "journal/journal_file.h"
 
 namespace aimaster::cli {
@@ -12,6 +17,37 @@ namespace {
 
 using namespace std::chrono_literals;
 constexpr std::chrono::milliseconds kJournalMax = 3s;
+constexpr size_t kCandidatesMax = 5;
+
+// The newest first.
+std::vector<ListedJob> JobsNamed(const Home& home, const std::string& text) {
+  std::vector<ListedJob> jobs = ListJobs(home);
+  std::erase_if(jobs,
+                [&](const ListedJob& job) { return job.spec.name != text && !job.spec.id.text().starts_with(text); });
+  return jobs;
+}
+
+std::string DescribeCandidates(const std::vector<ListedJob>& jobs) {
+  std::string text;
+  for (const ListedJob& job : jobs | std::views::take(kCandidatesMax)) {
+    text += (text.empty() ? "" : ", ") + job.spec.id.text() + " " +
+            (job.problem.empty() ? std::string(Name(job.summary.status)) : "unreadable") + " of " +
+            DateTime(job.spec.create_time);
+  }
+  return text + (jobs.size() > kCandidatesMax ? ", …" : "");
+}
+
+Result<JobDirectory> ChooseJob(const Home& home, const std::string& text) {
+  const std::vector<ListedJob> jobs = JobsNamed(home, text);
+  const auto is_live = [&](const ListedJob& job) {
+    return job.spec.name == text && job.problem.empty() && !IsEnd(job.summary.status);
+  };
+  if (std::ranges::count_if(jobs, is_live) == 1) {
+    return JobDirectory::Open(home.jobs() / std::ranges::find_if(jobs, is_live)->spec.id.text());
+  }
+  return Fail(ErrorKind::kNotFound, Quoted(text) + " names " + std::to_string(jobs.size()) + " jobs (" +
+                                        DescribeCandidates(jobs) + "); give the id");
+}
 
 }  // namespace
 
@@ -19,6 +55,7 @@ Result<JobDirectory> LookUpJob(const std::string& text) {
   const Result<Home> home = Home::Find();
   if (!home) return std::unexpected(home.error());
   Result<JobDirectory> found = FindJob(*home, text);
+  if (!found && found.error().kind == ErrorKind::kUsage) return ChooseJob(*home, text);
   if (!found) return Fail(ErrorKind::kNotFound, found.error().message);
   return found;
 }

@@ -36,8 +36,10 @@ std::string FailureText(const JobSpec& spec, const RestartRecord& record) {
     text += (record.judgement.root_rank ? " of " : "") + ShortName(spec, record.instance_name);
   }
   if (!record.node_name.empty()) text += " on " + record.node_name;
-  if (record.judgement.error_code) text += ", exit code " + std::to_string(*record.judgement.error_code);
-  if (!record.judgement.message.empty()) text += ": " + record.judgement.message;
+  const std::string code =
+      record.judgement.error_code ? "exit code " + std::to_string(*record.judgement.error_code) : "";
+  if (!code.empty()) text += ", " + code;
+  if (!record.judgement.message.empty() && record.judgement.message != code) text += ": " + record.judgement.message;
   return text;
 }
 

@@ -89,6 +89,15 @@ TEST(JobTexts, TheSummarySaysWhatFailedWhereAndWhatItCost) {
             }));
 }
 
+TEST(JobTexts, AnExitCodeWithoutWordsIsSaidOnce) {
+  Story story;
+  story.Restart();
+  story.snapshot.records.back().judgement.message = "exit code 7";
+  story.End(JobStatus::kFailed);
+  EXPECT_EQ(std::ranges::count(story.Summary(), "aimaster: failed: round 0: rank 2 of worker-2 on node-1, exit code 7"),
+            1);
+}
+
 TEST(JobTexts, OnATerminalTheSummaryIsABlockAndALongStoryIsCut) {
   Story story;
   for (int i = 0; i < 8; ++i) story.Restart();

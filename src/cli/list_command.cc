@@ -1,8 +1,12 @@
 #include <array>
+#include <chrono>
 #include <cstdint>
+#include <nlohmann/json.hpp>
+#include <string>
 #include <vector>
 
 #include "cli/command.h"
+#include "cli/job_care.h"
 #include "cli/job_texts.h"
 #include "cli/report.h"
 #include "cli/table.h"
@@ -13,6 +17,8 @@
 
 namespace aimaster::cli {
 namespace {
+
+constexpr std::chrono::milliseconds kAnswerMax{200};
 
 constexpr std::array kOptions = {
     Option{.name = "--json", .help = "as a JSON array"},
@@ -27,7 +33,15 @@ std::string DurationText(const ListedJob& job, Wall now) {
   return job.summary.end_time ? FormatDuration(*job.summary.end_time - job.spec.create_time) : "-";
 }
 
-std::vector<Cell> Row(const ListedJob& job, Wall now) {
+// Why nothing is decided about a job that has not ended; empty: somebody leads it.
+std::string TroubleOf(const Home& home, const ListedJob& job) {
+  if (!job.problem.empty() || IsEnd(job.summary.status)) return "";
+  const Result<JobDirectory> directory = JobDirectory::Open(home.jobs() / job.spec.id.text());
+  if (!directory || directory->FindLiveMaster()) return "";
+  return LookAtCare(*directory, kAnswerMax).trouble;
+}
+
+std::vector<Cell> Row(const Home& home, const ListedJob& job, Wall now) {
   if (!job.problem.empty()) {
     return {job.spec.id.text(),
             job.spec.name,
@@ -37,16 +51,20 @@ std::vector<Cell> Row(const ListedJob& job, Wall now) {
             "-",
             Cell(job.problem, Colour::kRed)};
   }
+  const std::string trouble = TroubleOf(home, job);
+  const Cell reason = !trouble.empty()                              ? Cell(trouble, Colour::kRed)
+                      : job.summary.status == JobStatus::kSucceeded ? Cell("")
+                                                                    : Cell(job.summary.reason_message);
   return {job.spec.id.text(),
           job.spec.name,
           Cell(std::string(Name(job.summary.status)), ColourOf(job.summary.status)),
           std::to_string(job.summary.restarts),
           DateTime(job.spec.create_time),
           DurationText(job, now),
-          job.summary.status == JobStatus::kSucceeded ? "" : job.summary.reason_message};
+          reason};
 }
 
-std::string Table(const std::vector<ListedJob>& jobs) {
+std::string Table(const Home& home, const std::vector<ListedJob>& jobs) {
   const std::vector<Column> columns = {{.title = "JOB"},
                                        {.title = "NAME", .may_be_cut = true},
                                        {.title = "STATUS"},
@@ -56,7 +74,7 @@ std::string Table(const std::vector<ListedJob>& jobs) {
                                        {.title = "REASON", .may_be_cut = true, .left_out = 1}};
   const Wall now{std::chrono::system_clock::now().time_since_epoch()};
   std::vector<std::vector<Cell>> rows;
-  for (const ListedJob& job : jobs) rows.push_back(Row(job, now));
+  for (const ListedJob& job : jobs) rows.push_back(Row(home, job, now));
   return FormatTable(columns, rows, LookAt(1));
 }
 
@@ -89,7 +107,11 @@ int Run(const Arguments& arguments) {
       jobs, [&](const ListedJob& job) { return status && (!job.problem.empty() || job.summary.status != *status); });
   if (*limit && jobs.size() > **limit) jobs.resize(**limit);
 
-  if (arguments.Has("--json")) return PrintJson(ListJson(jobs));
+  if (arguments.Has("--json")) {
+    nlohmann::json list = ListJson(jobs);
+    for (size_t i = 0; i < jobs.size(); ++i) list[i]["trouble"] = TroubleOf(*home, jobs[i]);
+    return PrintJson(list);
+  }
   if (arguments.Has("--ids")) {
     std::string ids;
     for (const ListedJob& job : jobs) ids += job.spec.id.text() + "\n";
@@ -100,7 +122,7 @@ int Run(const Arguments& arguments) {
     const bool selects = arguments.Has("--status") || arguments.Has("--limit");
     return Print((selects ? "no such jobs in " : "no jobs in ") + home->path().string() + "\n");
   }
-  return Print(Table(jobs));
+  return Print(Table(*home, jobs));
 }
 
 }  // namespace
@@ -110,8 +132,7 @@ const Command kListCommand = {
     .summary = "all jobs of this home, newest first",
     .details =
         "Reads the jobs' journals; nothing has to run for that. A job whose journal can't be read is listed with the "
-        "reason. "
-        "The home is AIMASTER_HOME.",
+        "reason, and one that has not ended and that nobody leads with what to do. The home is AIMASTER_HOME.",
     .examples = "aimaster list\naimaster list --status Failed --limit 10\naimaster list --json | jq -r '.[0].job_id'",
     .options = kOptions,
     .run = &Run,

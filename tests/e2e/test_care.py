@@ -104,6 +104,9 @@ def test_a_status_that_nobody_keeps_up_says_from_when_it_is(home):
     wait_for(lambda: home.get(job)["status_as_of"], "the status to be marked")
     shown = home.call("get", job).stdout
     assert "nobody leads" in shown and f"aimaster resume {job}" in shown, shown
+    listed = home.call("list").stdout
+    assert "nobody starts one" in listed, listed
+    assert "nobody starts one" in home.list()[0]["trouble"]
     assert home.call("stop", job).code == 0
 
 

@@ -106,6 +106,17 @@ def test_an_empty_home_has_an_empty_list(home):
     assert home.call("list").code == 0
 
 
+def test_of_several_jobs_with_a_name_the_one_that_runs_is_meant(home):
+    for _ in range(2):
+        assert home.run("--name", "bert", "--", "/bin/true").code == 0
+    refused = home.call("get", "bert")
+    assert refused.code == 1 and "'bert' names 2 jobs (" in refused.stderr, refused
+    assert all(f"{job['job_id']} Succeeded of 2" in refused.stderr for job in home.list()), refused
+    assert home.run("--name", "bert", "--detach", "--", "/bin/sleep", 100).code == 0
+    assert home.call("get", "--json", "bert").json()["job_id"] == home.list()[0]["job_id"]
+    assert home.call("stop", "bert").code == 0
+
+
 def test_a_job_is_found_by_name_and_by_the_beginning_of_its_id(home):
     assert home.run("--name", "resnet", "--", "/bin/true").code == 0
     job = home.job()
