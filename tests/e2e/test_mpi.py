@@ -128,7 +128,7 @@ def test_a_rank_that_fails_before_it_meets_the_others(home):
                    *RESTART)
     assert finished.code == 4, finished
     assert any("MPI rank 2: exit code 4" in reason for reason in failing(home)["reasons"])
-    assert "no such table" in home.get()["reason_message"]
+    assert "no table" in home.get()["reason_message"]
 
 
 @for_each_library
