@@ -56,7 +56,7 @@ def measure(aimaster, ranks, pace, seconds):
     """Percent of one core that the agent takes, and its resident memory in megabytes."""
     folder = tempfile.mkdtemp(prefix="aimaster-bench-")
     environment = {**os.environ, "AIMASTER_HOME": f"{folder}/home", "PACE": str(pace)}
-    job = subprocess.Popen([aimaster, "run", "--workers", str(ranks), "--tee", "none", "--log-max-bytes", "64MiB",
+    job = subprocess.Popen([aimaster, "run", "--workers", str(ranks), "--tee", "none", "--log-max-bytes", "64M",
                             "--stop-grace", "2", "--", "/usr/bin/python3", "-S", "-c", RANK], env=environment,
                            stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE,
                            start_new_session=True)

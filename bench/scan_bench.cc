@@ -6,6 +6,7 @@
 // machine counts for nobody.
 #include <fcntl.h>
 #include <spawn.h>
+#include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -54,11 +55,11 @@ double TimeOf(const std::function<void()>& work) {
   return Seconds(usage.ru_utime) + Seconds(usage.ru_stime);
 }
 
-// As a program of its own; exit code 1 of grep's kind means that nothing was found.
+// As a program of its own, which writes into a file: a grep that sees /dev/null stops at the first match.
 double TimeOf(std::vector<std::string> words) {
   return TimeOf([&words] {
-    const int nowhere = open("/dev/null", O_WRONLY);
-    dup2(nowhere, STDOUT_FILENO);
+    const int output = memfd_create("output", 0);
+    dup2(output, STDOUT_FILENO);
     std::vector<char*> argv;
     for (std::string& word : words) argv.push_back(word.data());
     argv.push_back(nullptr);

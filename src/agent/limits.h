@@ -117,7 +117,7 @@ inline constexpr int kPortTriesMax = 100;    // for each
 inline constexpr uint32_t kPortsMax = 4096;  // of one reservation
 inline constexpr uint16_t kPortLowest = 10'000;
 inline constexpr auto kPortPollFirst = 50ms;
-inline constexpr auto kPortPollMax = 1s;
+inline constexpr auto kPortPollMax = 10s;  // the table of all sockets is read each time, and nothing waits for it
 
 // Clock: samples kept, and what "unknown" means in a field that has no other word for it.
 inline constexpr size_t kClockSamples = 16;
