@@ -183,14 +183,20 @@ size_t NameLabel(std::string_view text) {
   return start == 0 && IsHost(name) ? mark + 1 : 0;
 }
 
+// Does more text follow what looks like `shape`, in which a 0 stands for any digit.
+bool HasShape(std::string_view text, std::string_view shape) {
+  if (text.size() <= shape.size()) return false;
+  for (size_t i = 0; i < shape.size(); ++i) {
+    if (shape[i] == '0' ? !IsDigit(text[i]) : text[i] != shape[i]) return false;
+  }
+  return true;
+}
+
 // Length of "2025-03-01T10:00:00.123456789Z " at the start of text, with " stdout F" where the container runtime wrote
 // it, else 0.
 size_t TimeLabel(std::string_view text) {
   constexpr std::string_view kShape = "0000-00-00T00:00:00";
-  if (text.size() <= kShape.size()) return 0;
-  for (size_t i = 0; i < kShape.size(); ++i) {
-    if (kShape[i] == '0' ? !IsDigit(text[i]) : text[i] != kShape[i]) return 0;
-  }
+  if (!HasShape(text, kShape)) return 0;
   size_t at = kShape.size();
   if (text[at] == '.') at += 1 + LeadingDigits(text.substr(at + 1));
   if (at < text.size() && text[at] == 'Z') {
@@ -205,6 +211,19 @@ size_t TimeLabel(std::string_view text) {
     if (text.substr(at).starts_with(stream)) return at + stream.size();
   }
   return at;
+}
+
+// Length of "2025-03-01 10:00:00,123 " at the start of text, where the label of a rank follows, else 0. Before anything
+// else a date is what the program says.
+size_t DateLabel(std::string_view text) {
+  constexpr std::string_view kShape = "0000-00-00 00:00:00";
+  if (!HasShape(text, kShape)) return 0;
+  size_t at = kShape.size();
+  if (text[at] == '.' || text[at] == ',') at += 1 + LeadingDigits(text.substr(at + 1));
+  if (at >= text.size() || !IsBlank(text[at])) return 0;
+  const std::string_view rest = text.substr(at + 1);
+  const bool names_rank = (rest.starts_with("[rank") || rest.starts_with("[Rank")) && BracketLabel(rest) > 0;
+  return names_rank ? at : 0;
 }
 
 // Length of " 47%|███▏ | 47/100 [00:12<00:13,  4.1it/s, loss=0.3]" (tqdm) at the start of text, also with words before
@@ -298,7 +317,7 @@ RankLine SplitRankLabels(std::string_view line) {
   const char* label_end = nullptr;
   for (int i = 0; i < kLabelsMax; ++i) {
     const size_t who = std::max({BracketLabel(line), StreamLabel(line), NameLabel(line), ActorLabel(line)});
-    const size_t length = std::max({who, TimeLabel(line), ProgressBar(line), ColourRest(line)});
+    const size_t length = std::max({who, TimeLabel(line), DateLabel(line), ProgressBar(line), ColourRest(line)});
     if (length == 0) break;
     if (who == length) {
       if (!label) label = line.data();

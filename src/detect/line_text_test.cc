@@ -61,6 +61,10 @@ TEST(StripRankPrefixesTest, KnowsTheLabelsOfMoreLaunchersAndCollectors) {
   EXPECT_EQ(StripRankPrefixes("worker_1    | boom"), "boom");
   EXPECT_EQ(StripRankPrefixes("2025-03-01T10:00:00.123456789Z [rank3]: boom"), "boom");
   EXPECT_EQ(StripRankPrefixes("2025-03-01T10:00:00.1+08:00 stderr F boom"), "boom");
+  EXPECT_EQ(StripRankPrefixes("2025-03-01 10:00:00 [rank3]: boom"), "boom");
+  EXPECT_EQ(StripRankPrefixes("2025-03-01 10:00:00,123 [rank: 3] boom"), "boom");
+  constexpr std::string_view kLogger = "2025-03-01 10:00:00 [12] ERROR boom";
+  EXPECT_EQ(StripRankPrefixes(kLogger), kLogger) << "a number alone may be a thread's";
 }
 
 TEST(StripRankPrefixesTest, TakesOffProgressBarsThatTextIsGluedTo) {
