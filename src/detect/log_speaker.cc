@@ -149,12 +149,25 @@ struct Naming {
   std::string_view behind;  // any of these characters has to follow; empty: anything but a digit or a word
 };
 constexpr std::array kNamings = {
-    Naming{"local_rank: ", ""},  Naming{"--local-rank=", ""},    Naming{"--local_rank=", ""},
-    Naming{"process rank ", ""}, Naming{"invoked on rank ", ""}, Naming{": task ", ":"},
-    Naming{": tasks ", ":"},     Naming{"-- Process ", " "},     Naming{"process ", " terminated with"},
-    Naming{"on rank ", ""},      Naming{"Rank ", ":"},           Naming{"[Rank ", "]"},
-    Naming{"[rank ", "]"},       Naming{"[Rank: ", "]"},         Naming{"(rank ", ")"},
-    Naming{"[rank=", "]"},       Naming{"RANK ", " PID"},        Naming{"[rank:", "]"},
+    Naming{"local_rank: ", ""},
+    Naming{"--local-rank=", ""},
+    Naming{"--local_rank=", ""},
+    Naming{"process rank ", ""},
+    Naming{"invoked on rank ", ""},
+    Naming{": task ", ":"},
+    Naming{": tasks ", ":"},
+    Naming{"-- Process ", " "},
+    Naming{"process ", " terminated with"},
+    Naming{"on rank ", ""},
+    Naming{"Rank ", ":"},
+    Naming{"[Rank ", "]"},
+    Naming{"[rank ", "]"},
+    Naming{"[Rank: ", "]"},
+    Naming{"(rank ", ")"},
+    Naming{"[rank=", "]"},
+    Naming{"RANK ", " PID"},
+    Naming{"[rank:", "]"},
+    Naming{"/job:jax_worker/replica:0/task:", ""},
 };
 
 bool IsWord(char c) { return IsDigit(c) || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_'; }

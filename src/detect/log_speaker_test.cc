@@ -76,6 +76,8 @@ TEST(LogSpeakerTest, ALineMayNameTheRankThatItIsAbout) {
   EXPECT_EQ(RankNamedIn("srun: error: gpu-12: task 3: Out Of Memory"), 3u);
   EXPECT_EQ(RankNamedIn("ProcessExitedException: process 2 terminated with signal SIGKILL"), 2u);
   EXPECT_EQ(RankNamedIn("-- Process 1 terminated with the following error:"), 1u);
+  EXPECT_EQ(RankNamedIn("UNAVAILABLE: Task /job:jax_worker/replica:0/task:37 heartbeat timeout. This indicates that"),
+            37u);
 }
 
 TEST(LogSpeakerTest, ALineThatNamesSeveralRanksOrNoneIsAboutNobody) {
