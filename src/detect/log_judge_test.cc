@@ -186,6 +186,33 @@ TEST_F(LogJudgeTest, TheRankForWhichAllOthersWaitIsNamedThoughItSaysNothing) {
   EXPECT_EQ(Judged().message, "rank 2 says nothing while 3 ranks wait for collective 9 (ALLREDUCE)");
 }
 
+TEST_F(LogJudgeTest, WhatPyTorchAddsInNobodysNameMakesNoRankTheOneToBlame) {
+  std::string text = "step 9\n";
+  for (int rank : {3, 1, 0}) {
+    text += "[E ProcessGroupNCCL.cpp:457] [Rank " + std::to_string(rank) +
+            "] Watchdog caught collective operation timeout: WorkNCCL(SeqNum=9, OpType=ALLREDUCE, NumelIn=1, "
+            "NumelOut=1, Timeout(ms)=600000) ran for 600031 milliseconds before timing out.\n";
+  }
+  const std::string rest =
+      "[E ProcessGroupNCCL.cpp:471] Some NCCL operations have failed or timed out. Due to the asynchronous nature of "
+      "CUDA kernels, subsequent GPU operations might run on corrupted/incomplete data.\n"
+      "[E ProcessGroupNCCL.cpp:477] To avoid data inconsistency, we are taking the entire process down.\n";
+  Read("job.log", text + rest);
+  EXPECT_EQ(Judged().root_rank, 2u);
+}
+
+TEST_F(LogJudgeTest, AllRanksAlikeStayAlikeBesideALineThatIsNobodys) {
+  std::string text;
+  for (int rank : {3, 1, 0, 2}) {
+    text += "[E ProcessGroupNCCL.cpp:457] [Rank " + std::to_string(rank) +
+            "] Watchdog caught collective operation timeout: WorkNCCL(SeqNum=9, OpType=ALLREDUCE, NumelIn=1, "
+            "NumelOut=1, Timeout(ms)=600000) ran for 600031 milliseconds before timing out.\n";
+  }
+  Read("job.log", text + "[E ProcessGroupNCCL.cpp:471] Some NCCL operations have failed or timed out.\n");
+  EXPECT_TRUE(Judged().all_ranks);
+  EXPECT_EQ(Judged().root_rank, std::nullopt);
+}
+
 TEST_F(LogJudgeTest, WhatOthersPrintInBetweenMakesALineNoOlder) {
   std::string text = "[rank1]: KeyError: 'x'\n";
   for (int i = 0; i < 10000; ++i) text += "[rank" + std::to_string(2 + i % 6) + "]: step " + std::to_string(i) + "\n";

@@ -122,8 +122,14 @@ std::string Words(std::string_view message) {
   return words;
 }
 
-bool AllAlike(const Causes& causes, uint32_t ranks_alike, const RuleTable& rules) {
-  const RankCause& one = causes.front();
+// In a log, lines that are nobody's have a number behind those of the job.
+bool IsOfJob(const RankCause& cause, uint32_t ranks_of_job) { return Value(cause.failure->rank) < ranks_of_job; }
+
+bool AllAlike(const Causes& causes, uint32_t ranks_alike, uint32_t ranks_of_job, const RuleTable& rules) {
+  const auto first_of_job =
+      std::ranges::find_if(causes, [&](const RankCause& cause) { return IsOfJob(cause, ranks_of_job); });
+  if (first_of_job == causes.end()) return false;
+  const RankCause& one = *first_of_job;
   if (ranks_alike < 2 || one.standing > Standing::kConsequence || rules.rule(one.rule).node_suspect) return false;
   std::set<Rank> ranks;
   std::optional<Wall> first, last;
@@ -133,6 +139,7 @@ bool AllAlike(const Causes& causes, uint32_t ranks_alike, const RuleTable& rules
   };
   for (const RankCause& cause : causes) {
     if (cause.standing != one.standing || cause.rule != one.rule || status(cause) != status(one)) return false;
+    if (!IsOfJob(cause, ranks_of_job)) continue;  // another line of the same accident, in other words
     if (cause.time.has_value() != one.time.has_value() || Words(cause.message) != words) return false;
     ranks.insert(cause.failure->rank);
     if (!cause.time) continue;
@@ -151,7 +158,7 @@ bool SaysSomethingOfItself(const RankCause& cause) { return cause.line || cause.
 std::vector<Rank> SilentRanks(const Causes& causes, const std::set<Rank>& reporters, uint32_t ranks_of_job) {
   std::set<Rank> silent, failed;
   for (const RankCause& cause : causes) {
-    failed.insert(cause.failure->rank);
+    if (IsOfJob(cause, ranks_of_job)) failed.insert(cause.failure->rank);
     if (!SaysSomethingOfItself(cause) && !reporters.contains(cause.failure->rank)) silent.insert(cause.failure->rank);
   }
   for (const RankCause& cause : causes) {
@@ -208,7 +215,7 @@ Conclusion Conclude(const Causes& causes, uint32_t ranks_of_job, const RuleTable
   conclusion.odd = OddRanksOf(strongest, causes, ranks_of_job, rules);
   if (!conclusion.odd && log.name_of) conclusion.odd = LostWithoutAWord(strongest, causes, log);
   if (!conclusion.odd) {
-    conclusion.alike = AllAlike(causes, log.ranks_alike, rules);
+    conclusion.alike = AllAlike(causes, log.ranks_alike, ranks_of_job, rules);
     if (!conclusion.alike) conclusion.blamed = &strongest;
   } else {
     if (conclusion.odd->how == OddRanks::How::kDifferent) {
