@@ -9,9 +9,9 @@
 
 namespace aimaster::cli {
 
-// The directory of the job that somebody named by id, by the beginning of the id, or by name; of several with one name the
-// one that has not ended is meant. A job that can't be told
-// is no wrong usage: the errors have other kinds than kUsage.
+// The directory of the job that somebody named by id, by the beginning of the id, or by name; of several with one name
+// the one that has not ended is meant. A job that can't be told is no wrong usage: the errors have other kinds than
+// kUsage.
 Result<JobDirectory> LookUpJob(const std::string& text);
 
 // The error of a journal that can't be read, with what still runs of the job, and what to do.
