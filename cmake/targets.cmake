@@ -53,6 +53,9 @@ function(aimaster_test name)
   add_executable(${name} ${ARG_SOURCES})
   set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/tests)
   aimaster_link(${name} ${ARG_DEPENDS} GTest::gtest GTest::gtest_main Threads::Threads)
+  if(AIMASTER_SANITIZE)  # what is tested is optimised; the tests themselves compile twice as fast without
+    target_compile_options(${name} PRIVATE -O0)
+  endif()
   add_test(NAME ${name} COMMAND ${name})
   set_tests_properties(${name} PROPERTIES TIMEOUT ${ARG_TIMEOUT}
     ENVIRONMENT "AIMASTER_BIN=${CMAKE_BINARY_DIR}/bin;AIMASTER_SOURCE=${CMAKE_SOURCE_DIR}")
