@@ -44,6 +44,7 @@ class PatternMatcher {
   // not tell, every line has to be tried.
   bool FindWords(std::string_view text, std::vector<uint32_t>& ends);
 
+  bool is_loaded() const { return loaded_; }
   const RuleTable& rules() const { return rules_.table(); }
   const std::string& error() const { return error_; }  // empty as long as all is well
 
