@@ -47,7 +47,7 @@ threads() {
 # All but what has nothing to do with whose processes they are.
 ordinary_user() {
   AIMASTER_BIN=$check_tree/bin AIMASTER_RESULTS=$check_tree/results/ordinary-user.xml AIMASTER_TEST_FULL=0 \
-    tests/e2e/run_unprivileged.sh -m 'not training' \
+    tests/e2e/run_unprivileged.sh -m 'not training and not alone' \
     -k 'not (test_judge or test_replay or test_stories or test_policies or test_async or test_rules or test_tf_config)'
 }
 simulation() { "$check_tree/bin/aimaster-sim" --regressions src/sim/regressions.txt --seeds 20000; }

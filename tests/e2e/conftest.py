@@ -14,6 +14,7 @@ def pytest_configure(config):
     signal.signal(signal.SIGINT, signal.default_int_handler)
     signal.signal(signal.SIGHUP, signal.SIG_DFL)
     config.addinivalue_line("markers", "training: runs a real training, some ten seconds or more")
+    config.addinivalue_line("markers", "alone: takes the whole machine, so nothing runs beside it")
     config.addinivalue_line("markers", "tensorflow: needs what tools/install_tensorflow.sh installs")
     if not os.access(AIMASTER, os.X_OK):
         pytest.exit(f"{AIMASTER} is not there: run ./dev build, or set AIMASTER_BIN", returncode=2)

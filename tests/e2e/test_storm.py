@@ -5,7 +5,11 @@ import re
 import time
 from pathlib import Path
 
+import pytest
+
 from harness import FULL, wait_for
+
+pytestmark = pytest.mark.alone
 
 RANKS = 2000 if FULL else 400
 
