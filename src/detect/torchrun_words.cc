@@ -126,9 +126,10 @@ bool ComesBefore(const Entry& a, const Entry& b) {
 // "  exitcode  : -9 (pid: 4)"
 // "  traceback : Signal 9 (SIGKILL) received by PID 4"
 bool IsTorchrunWord(std::string_view line) {
+  const std::string field = " " + std::string(line);  // who quotes a line leaves the blanks before it out
   return (line.find("failed (exitcode: ") != std::string_view::npos &&
           line.find(" local_rank: ") != std::string_view::npos) ||
-         ValueOf(line, "exitcode") || ValueOf(line, "traceback");
+         ValueOf(field, "exitcode") || ValueOf(field, "traceback");
 }
 
 std::optional<TorchrunFailure> FindTorchrunFailure(std::string_view text) {

@@ -94,7 +94,8 @@ TEST(TorchrunWordsTest, NobodyWhoFailedEndedWell) {
 TEST(TorchrunWordsTest, ItsOwnWordsAreKnown) {
   for (const char* line : {"ERROR:torch.distributed.elastic.multiprocessing.api:failed (exitcode: -9) local_rank: 1 "
                            "(pid: 26340) of binary: /usr/bin/python3",
-                           "  exitcode  : -9 (pid: 26340)", "  traceback : Signal 9 (SIGKILL) received by PID 26340"}) {
+                           "  exitcode  : -9 (pid: 26340)", "exitcode : -9 (pid: 2233)",
+                           "  traceback : Signal 9 (SIGKILL) received by PID 26340"}) {
     EXPECT_TRUE(IsTorchrunWord(line)) << line;
   }
   for (const char* line : {"exitcode of the child: -9", "the build failed (exitcode: 2)", "  step : 4", ""}) {

@@ -91,7 +91,7 @@ def test_a_stopped_agent_is_named_too_and_replaced_in_time(home):
     (agent,) = home.agent_pids(job).values()
     os.kill(agent, signal.SIGSTOP)
     cure = f", process {agent}, is stopped: `kill -CONT {agent}`"
-    assert cure in home.call("get", job).stdout
+    wait_for(lambda: cure in home.call("get", job).stdout, "the cure in the description")
     wait_for(lambda: (late := home.call("stop", "--timeout", "1", job)).code == 1 and cure in late.stderr, "the cure")
     assert home.call("stop", job).code == 0  # the master has another one started, which finds what there is to stop
     assert home.get(job)["status"] == "Stopped" and not home.rank_processes(job)

@@ -52,7 +52,7 @@ def seconds_with_us(home, tmp_path):
     assert finished.code == 0, finished
     for name, sizes in samples.items():
         assert len(sizes) > 5
-        assert max(sizes) - sizes[0] < 8 << 10, f"{name} grew: {sizes}"
+        assert max(sizes) - sizes[0] < 12 << 10, f"{name} grew: {sizes}"  # half of it are the rules' databases
     out = next(home.directory(job).glob("nodes/*/*/*/rank0.out"))
     assert out.stat().st_size == MEGABYTES << 20
     out.unlink()
