@@ -114,6 +114,21 @@ TEST(FrameworksTest, WhoseNodeIsGoneCanNotKeepItsAddressAndTakesTheJobAlong) {
   EXPECT_EQ(job.job().phase, Phase::kReserving);
 }
 
+TEST(FrameworksTest, AMoveIsNotOnceMoreWhatItsInstanceEndedWith) {
+  EngineHarness job = TensorFlowJob(ExecutionMode::kAsync);
+  job.spec.local_nodes = 4;
+  job.spec.fault_tolerance.max_num_of_same_error = 1;
+  RunWithPorts(job);
+  job.Fail(2, 139);
+  job.Feed(NodeLost{NodeIndex{2}, "power"});
+  if (job.job().phase == Phase::kCollecting) job.Collect();
+  job.JudgedApart({job.Verdict(2, Retryable::kYes, 139)});
+  job.Join(4);
+  const StepResult decided = job.NextTick();
+  ASSERT_EQ(decided.decisions.size(), 1u);
+  EXPECT_EQ(decided.decisions[0].kind, "Restart") << decided.decisions[0].summary;
+}
+
 TEST(FrameworksTest, AFailureThatIsBeingLookedIntoIsJudgedBeforeTheJobMoves) {
   EngineHarness job = TensorFlowJob(ExecutionMode::kAsync);
   job.spec.local_nodes = 4;

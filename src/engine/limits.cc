@@ -38,10 +38,11 @@ std::string MpiPlace(const Judgement& judgement) {
   return "/" + Number(uint64_t{*root->mpi_rank});
 }
 
-// Who failed and how, for counting repetitions: the instance and what it ended with.
+// Who failed and how, for counting repetitions: the instance and what it ended with. What could not be started for want
+// of a node has not ended a second time as it did before.
 std::string PlaceAndCode(const JobState& job, const Judgement& judgement) {
-  const std::string code =
-      judgement.error_code ? Number(static_cast<uint64_t>(*judgement.error_code)) : judgement.fault;
+  const bool is_end = judgement.error_code && judgement.source != ErrorSource::kProvider;
+  const std::string code = is_end ? Number(static_cast<uint64_t>(*judgement.error_code)) : judgement.fault;
   return job.instances[Value(judgement.root_instance)].name + MpiPlace(judgement) + "|" + code;
 }
 
