@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <filesystem>
 #include <ranges>
 #include <thread>
 #include <utility>
@@ -19,14 +20,6 @@ using namespace std::chrono_literals;
 constexpr std::chrono::milliseconds kJournalMax = 3s;
 constexpr size_t kCandidatesMax = 5;
 
-// The newest first.
-std::vector<ListedJob> JobsNamed(const Home& home, const std::string& text) {
-  std::vector<ListedJob> jobs = ListJobs(home);
-  std::erase_if(jobs,
-                [&](const ListedJob& job) { return job.spec.name != text && !job.spec.id.text().starts_with(text); });
-  return jobs;
-}
-
 std::string DescribeCandidates(const std::vector<ListedJob>& jobs) {
   std::string text;
   for (const ListedJob& job : jobs | std::views::take(kCandidatesMax)) {
@@ -38,7 +31,9 @@ std::string DescribeCandidates(const std::vector<ListedJob>& jobs) {
 }
 
 Result<JobDirectory> ChooseJob(const Home& home, const std::string& text) {
-  const std::vector<ListedJob> jobs = JobsNamed(home, text);
+  std::vector<std::filesystem::path> directories;
+  for (const JobDirectory& directory : FindJobs(home, text)) directories.push_back(directory.path());
+  const std::vector<ListedJob> jobs = ListJobs(directories);
   const auto is_live = [&](const ListedJob& job) {
     return job.spec.name == text && job.problem.empty() && !IsEnd(job.summary.status);
   };

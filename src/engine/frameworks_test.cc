@@ -227,13 +227,18 @@ TEST(FrameworksTest, AlsoWhereItIsJudgedBeforeThat) {
 
 // ---- wrapped around torchrun ----
 
+// A process beneath the torchrun that instance 0 is; its node has nothing more to tell.
+void FailBeneathTorchrun(EngineHarness& job, int code) {
+  RankFailure failure = job.Failure(0, code);
+  failure.torchrun = Torchrun{.rank = 0, .pid = 1};
+  job.Feed(RankFailed{failure});
+  job.Feed(EvidenceCollected{job.job().collection, NodeIndex{0}, {}});
+}
+
 TEST(FrameworksTest, AnExceptionBeneathATorchrunWaitsForWhatOtherTorchrunsFind) {
   EngineHarness job(3);
   job.Run();
-  RankFailure victim = job.Failure(0, 1);
-  victim.torchrun = Torchrun{.rank = 0, .pid = 1};
-  job.Feed(RankFailed{victim});
-  job.Feed(EvidenceCollected{job.job().collection, NodeIndex{0}, {}});
+  FailBeneathTorchrun(job, 1);
   job.Pass(std::chrono::seconds{5});
   job.Feed(Tick{});
   EXPECT_EQ(job.job().phase, Phase::kCollecting);
@@ -246,10 +251,7 @@ TEST(FrameworksTest, AnExceptionBeneathATorchrunWaitsForWhatOtherTorchrunsFind) 
 TEST(FrameworksTest, WhatIsNobodysConsequenceDoesNotWait) {
   EngineHarness job(2);
   job.Run();
-  RankFailure killed = job.Failure(0, 7);
-  killed.torchrun = Torchrun{.rank = 0, .pid = 1};
-  job.Feed(RankFailed{killed});
-  job.Feed(EvidenceCollected{job.job().collection, NodeIndex{0}, {}});
+  FailBeneathTorchrun(job, 7);
   job.Pass(std::chrono::seconds{1});
   job.Feed(Tick{});
   EXPECT_EQ(job.job().phase, Phase::kJudging);

@@ -217,24 +217,29 @@ std::vector<Path> JobDirectoriesOf(const Home& home) {
   return directories;
 }
 
-Result<JobDirectory> FindJob(const Home& home, std::string_view text) {
-  if (JobId::Parse(text)) {
-    const Path where = home.jobs() / text;
-    std::error_code error;
-    if (std::filesystem::exists(where, error)) return JobDirectory::Open(where);
-  }
+std::vector<JobDirectory> FindJobs(const Home& home, std::string_view text) {
   std::vector<JobDirectory> matches;
   for (const Path& where : JobDirectoriesOf(home)) {
     if (Result<JobDirectory> directory = JobDirectory::Open(where); directory && IsNamed(*directory, text)) {
       matches.push_back(std::move(*directory));
     }
   }
+  std::ranges::sort(matches, {}, &JobDirectory::path);
+  return matches;
+}
+
+Result<JobDirectory> FindJob(const Home& home, std::string_view text) {
+  if (JobId::Parse(text)) {
+    const Path where = home.jobs() / text;
+    std::error_code error;
+    if (std::filesystem::exists(where, error)) return JobDirectory::Open(where);
+  }
+  const std::vector<JobDirectory> matches = FindJobs(home, text);
   if (matches.size() == 1) return matches.front();
   if (matches.empty()) {
     return Fail(ErrorKind::kNotFound,
                 "no job " + Quoted(text) + " in " + home.path().string() + "; `aimaster list` shows all");
   }
-  std::ranges::sort(matches, {}, &JobDirectory::path);
   std::string candidates;
   for (const JobDirectory& match : matches | std::views::take(kCandidatesMax)) {
     candidates += (candidates.empty() ? "" : ", ") + match.path().filename().string();

@@ -97,6 +97,9 @@ class JobDirectory {
 // All job directories of a home, in no order.
 std::vector<std::filesystem::path> JobDirectoriesOf(const Home& home);
 
+// All jobs that `text` names, by the path.
+std::vector<JobDirectory> FindJobs(const Home& home, std::string_view text);
+
 // The job that `text` names: its id, a prefix that only it has (at least "dlc" and one letter), or a name that only it
 // has. kUsage with the candidates when there are several.
 Result<JobDirectory> FindJob(const Home& home, std::string_view text);

@@ -162,9 +162,11 @@ ListedJob ReadListedJob(const std::filesystem::path& where) {
 
 }  // namespace
 
-std::vector<ListedJob> ListJobs(const Home& home) {
+std::vector<ListedJob> ListJobs(const Home& home) { return ListJobs(JobDirectoriesOf(home)); }
+
+std::vector<ListedJob> ListJobs(std::span<const std::filesystem::path> directories) {
   std::vector<ListedJob> jobs;
-  for (const std::filesystem::path& where : JobDirectoriesOf(home)) jobs.push_back(ReadListedJob(where));
+  for (const std::filesystem::path& where : directories) jobs.push_back(ReadListedJob(where));
   std::ranges::sort(jobs, [](const ListedJob& a, const ListedJob& b) {
     return std::pair(a.spec.create_time, a.spec.id) > std::pair(b.spec.create_time, b.spec.id);
   });

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -67,7 +68,8 @@ struct ListedJob {
   std::string problem;  // why it can't be read; the rest holds what could
 };
 
-// Newest first. A damaged job is listed with its problem; it hides no other.
+// Of these directories, or of all of a home. Newest first. A damaged job is listed with its problem; it hides no other.
+std::vector<ListedJob> ListJobs(std::span<const std::filesystem::path> directories);
 std::vector<ListedJob> ListJobs(const Home& home);
 
 }  // namespace aimaster

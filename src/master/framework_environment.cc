@@ -17,13 +17,13 @@ std::string HostAndPort(const InstanceState& instance) {
   return (is_ipv6 ? "[" + instance.address + "]" : instance.address) + ":" + std::to_string(instance.port);
 }
 
-// Addresses are those of the round: who is restarted alone gets the same ones as everybody else.
 bool KnowsAllAddresses(const JobState& job) {
   return std::ranges::none_of(job.instances, [&job](const InstanceState& instance) {
     return HasAddress(job.spec, instance.role) && instance.port == 0;
   });
 }
 
+// Addresses are those of the round: who is restarted alone gets the same ones as everybody else.
 std::string TfConfig(const JobState& job, const InstanceState& instance) {
   json cluster = json::object();
   for (const InstanceState& member : job.instances) {

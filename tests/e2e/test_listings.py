@@ -117,6 +117,12 @@ def test_of_several_jobs_with_a_name_the_one_that_runs_is_meant(home):
     assert home.call("stop", "bert").code == 0
 
 
+def test_a_name_that_ids_begin_with_names_no_other_jobs(home):
+    for name in ("d", "d", "bert"):
+        assert home.run("--name", name, "--", "/bin/true").code == 0
+    assert "'d' names 2 jobs (" in home.call("get", "d").stderr
+
+
 def test_a_job_is_found_by_name_and_by_the_beginning_of_its_id(home):
     assert home.run("--name", "resnet", "--", "/bin/true").code == 0
     job = home.job()
