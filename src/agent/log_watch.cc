@@ -7,7 +7,7 @@
 
 #include "agent/limits.h"
 #include "agent/log.h"
-#include "agent/rule_memory.h"
+#include "agent/program_memory.h"
 #include "core/clocks.h"
 
 namespace aimaster::agent {
@@ -99,7 +99,7 @@ void LogWatch::Look() {
     bytes_then_ = activity_.bytes;
     rate_since_ = now;
   }
-  if (matcher_.is_loaded() && !std::exchange(gave_databases_back_, true)) GiveBackBuiltInDatabases();
+  if (matcher_.is_loaded() && !std::exchange(gave_pages_back_, true)) GiveBackReadOnlyPages();
   is_growing_fast_ = max_bytes_ > 0 && bytes_per_second_ > double{kLogFastBytesPerSecond};
   LookAtDisk(static_cast<uint64_t>(bytes_per_second_));
   Schedule();

@@ -70,7 +70,7 @@ class LogWatch {
 
   PatternMatcher& matcher_;
   bool told_matcher_error_ = false;
-  bool gave_databases_back_ = false;
+  bool gave_pages_back_ = false;
   std::function<void(AttemptKey)> on_ready_;
   DiskGuard disk_;
   DiskState disk_state_ = DiskState::kRoomy;
