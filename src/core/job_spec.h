@@ -37,6 +37,7 @@ struct Timing {
   std::chrono::milliseconds node_lost_timeout{30'000};  // silence of a node until it counts as lost
   std::chrono::milliseconds orphan_timeout{600'000};    // an agent without a master stops its instances after this
   std::chrono::milliseconds collect_window{250};        // what else failed? waited for after the first failure
+  std::chrono::milliseconds stack_timeout{30'000};      // for call stacks of all ranks, whatever tools do
   bool operator==(const Timing&) const = default;
 };
 
@@ -54,8 +55,9 @@ struct JobSpec {
   std::vector<std::string> notes;  // parameters that were accepted without effect, for people
   Timing timing;
   uint64_t log_max_bytes = 0;  // bound of each rank output file; 0: none
-  uint32_t local_nodes = 1;    // how many nodes this machine pretends to be
-  uint32_t mpi_slots = 0;      // of an MPI job: how many ranks each host may hold; 0: mpirun counts for itself
+  StackTool stack_tool = StackTool::kAuto;
+  uint32_t local_nodes = 1;  // how many nodes this machine pretends to be
+  uint32_t mpi_slots = 0;    // of an MPI job: how many ranks each host may hold; 0: mpirun counts for itself
   std::vector<std::string>
       devices;  // device ids to share out over the pretend nodes; empty: leave the environment alone
   std::string listen_address = "127.0.0.1";  // of the job's master; encrypted wherever it is not loopback

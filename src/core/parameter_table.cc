@@ -81,6 +81,7 @@ constexpr std::array<std::string_view, 3> kPolicies = {"OnFailure", "ExitCodeAnd
 constexpr std::array<std::string_view, 3> kLogLevels = {"Info", "Warning", "Error"};
 constexpr std::array<std::string_view, 4> kFrameworks = {"pytorch", "tensorflow", "mpi", "elasticbatch"};
 constexpr std::array<std::string_view, 3> kSuccessPolicies = {"Auto", "AllWorkers", "ChiefWorker"};
+constexpr std::array<std::string_view, 5> kStackTools = {"auto", "pystack", "py-spy", "eu-stack", "none"};
 constexpr Names kModeAliases = {"execution-mode"};
 constexpr Names kHangDetectionAliases = {"enable-log-hang-detection"};
 constexpr Names kHangIntervalAliases = {"log-hang-interval-in-seconds"};
@@ -411,6 +412,21 @@ constexpr std::array kTable = {
                                       .details = "After a first failure the reports of others are waited for so long, "
                                                  "since the one that is heard of first is not always the cause.",
                                       .example = "0.5"}),
+    RunField<&JobSpec::stack_tool>({.name = "stack-tool",
+                                    .type = ParameterType::kChoice,
+                                    .help = "What takes call stacks: auto, pystack, py-spy, eu-stack or none.",
+                                    .details =
+                                        "Which tool takes the call stacks of the ranks. auto takes the best that "
+                                        "is installed on the node: py-spy, then pystack, for Python; eu-stack, "
+                                        "then gdb, for other programs. none takes no stacks at all.",
+                                    .example = "py-spy",
+                                    .choices = kStackTools}),
+    RunTime<&Timing::stack_timeout>({.name = "stack-timeout",
+                                     .help = "How long call stacks of a job that hangs are waited for.",
+                                     .details = "How long taking the call stacks of all ranks may last, whatever tools "
+                                                "and nodes do. A restart waits no longer than this for them.",
+                                     .example = "30",
+                                     .minimum = 1000}),
     RunField<&JobSpec::log_max_bytes>({.name = "log-max-bytes",
                                        .type = ParameterType::kBytes,
                                        .help = "The size of each rank's output file, 64M say; 0: no limit.",

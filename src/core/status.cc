@@ -41,6 +41,12 @@ constexpr Names<SuccessPolicy, 3> kSuccessPolicies{{{SuccessPolicy::kAuto, "Auto
                                                     {SuccessPolicy::kAllWorkers, "AllWorkers"},
                                                     {SuccessPolicy::kChiefWorker, "ChiefWorker"}}};
 
+constexpr Names<StackTool, 5> kStackTools{{{StackTool::kAuto, "auto"},
+                                           {StackTool::kPystack, "pystack"},
+                                           {StackTool::kPySpy, "py-spy"},
+                                           {StackTool::kEuStack, "eu-stack"},
+                                           {StackTool::kNone, "none"}}};
+
 constexpr Names<ErrorSource, 9> kErrorSources{{{ErrorSource::kProcess, "process"},
                                                {ErrorSource::kLog, "log"},
                                                {ErrorSource::kHang, "hang"},
@@ -61,6 +67,7 @@ std::string_view Name(InstanceStatus status) { return NameIn(kInstanceStatuses, 
 std::string_view Name(Role role) { return NameIn(kRoles, role); }
 std::string_view Name(Framework framework) { return NameIn(kFrameworks, framework); }
 std::string_view Name(SuccessPolicy policy) { return NameIn(kSuccessPolicies, policy); }
+std::string_view Name(StackTool tool) { return NameIn(kStackTools, tool); }
 std::string_view Name(ErrorSource source) { return NameIn(kErrorSources, source); }
 std::string_view Name(Retryable retryable) { return NameIn(kRetryables, retryable); }
 
@@ -68,6 +75,7 @@ std::optional<JobStatus> ParseJobStatus(std::string_view name) { return ParseIn(
 std::optional<InstanceStatus> ParseInstanceStatus(std::string_view name) { return ParseIn(kInstanceStatuses, name); }
 std::optional<Role> ParseRole(std::string_view name) { return ParseIn(kRoles, name); }
 std::optional<Framework> ParseFramework(std::string_view name) { return ParseIn(kFrameworks, name); }
+std::optional<StackTool> ParseStackTool(std::string_view name) { return ParseIn(kStackTools, name); }
 std::optional<ErrorSource> ParseErrorSource(std::string_view name) { return ParseIn(kErrorSources, name); }
 std::optional<Retryable> ParseRetryable(std::string_view name) { return ParseIn(kRetryables, name); }
 

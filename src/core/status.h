@@ -39,16 +39,21 @@ enum class SuccessPolicy {
   kChiefWorker,  // the chief's alone
 };
 
+// What takes call stacks on the nodes; kAuto: the best that is there.
+enum class StackTool { kAuto, kPystack, kPySpy, kEuStack, kNone };
+
 std::string_view Name(JobStatus status);       // "Running"
 std::string_view Name(InstanceStatus status);  // "Running"
 std::string_view Name(Role role);              // "worker"
 std::string_view Name(Framework framework);    // "pytorch"
 std::string_view Name(SuccessPolicy policy);   // "AllWorkers"
+std::string_view Name(StackTool tool);         // "py-spy"
 
 std::optional<JobStatus> ParseJobStatus(std::string_view name);
 std::optional<InstanceStatus> ParseInstanceStatus(std::string_view name);
 std::optional<Role> ParseRole(std::string_view name);
 std::optional<Framework> ParseFramework(std::string_view name);
+std::optional<StackTool> ParseStackTool(std::string_view name);
 
 // Succeeded, Failed or Stopped: nothing changes any more.
 bool IsEnd(JobStatus status);

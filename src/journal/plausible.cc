@@ -37,7 +37,7 @@ Status CheckPlausible(const JobSpec& spec) {
     return Implausible("a job of more ranks or nodes than a master can hold");
   }
   for (const auto time : {spec.timing.stop_grace, spec.timing.start_timeout, spec.timing.node_lost_timeout,
-                          spec.timing.orphan_timeout, spec.timing.collect_window}) {
+                          spec.timing.orphan_timeout, spec.timing.collect_window, spec.timing.stack_timeout}) {
     if (time.count() < 0 || time > kParameterSecondsMax) return Implausible("a time of the job's timing");
   }
   return IsPlausible(spec.create_time.since_epoch) ? Status() : Implausible("the time of its creation");
