@@ -94,6 +94,7 @@ Agent::Agent(boost::asio::io_context& io, AgentOptions options, AgentFile file)
                 MakeAttemptCallbacks()),
       core_dumps_(io, [this] { return attempts_.LiveRanks(); }),
       link_(io, options_.job_directory, MakeLinkCallbacks()),
+      stack_helper_(io),
       owed_(io),
       takeover_timer_(io),
       heartbeat_timer_(io),
@@ -268,6 +269,9 @@ void Agent::Obey(const v1::Command& command) {
       LearnRetryableErrors(std::vector<std::string>(command.retryable_errors().texts().begin(),
                                                     command.retryable_errors().texts().end()));
       break;
+    case v1::Command::kCaptureStacks:
+      CaptureStacks(command.capture_stacks());
+      break;
     case v1::Command::kShutdown:
       LogInfo("the job has ended");
       End(Ending::kJobOver, {}, true);
@@ -406,6 +410,7 @@ void Agent::Exit(int code) {
   exit_code_ = code;
   LogInfo("exiting with " + std::to_string(code));
   sdk_socket_.reset();
+  stack_helper_.Stop();
   link_.Close([this] { io_.stop(); });
   goodbye_timer_.After(kGoodbyeMax, [this] { io_.stop(); });
 }

@@ -24,6 +24,7 @@
 #include "agent/owed_files.h"
 #include "agent/port_holder.h"
 #include "agent/sdk_api.h"
+#include "agent/stack_helper.h"
 #include "agent/timer.h"
 #include "core/ids.h"
 #include "detect/pattern_matcher.h"
@@ -87,6 +88,8 @@ class Agent : private SdkApi::Node {
   void ReservePort(const v1::ReservePort& order);
   void CollectEvidence(uint32_t collection);
   void AnswerCollections();
+  void CaptureStacks(const v1::CaptureStacks& order);  // agent_stacks.cc
+  void ReportStacks(uint32_t capture, std::string document);
 
   // What ranks say (agent_sdk.cc).
   void ServeRanks();
@@ -131,6 +134,7 @@ class Agent : private SdkApi::Node {
   SdkApi sdk_api_{*this};
   std::unique_ptr<LocalServer> sdk_socket_;                    // null: it can't be served, and ranks are not told of it
   std::map<std::pair<AttemptKey, uint32_t>, uint64_t> steps_;  // by local rank; lost with us, and told again soon
+  StackHelper stack_helper_;
   Ending ending_ = Ending::kNone;
   bool is_exiting_ = false;
   int exit_code_ = 0;

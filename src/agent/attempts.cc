@@ -480,4 +480,21 @@ std::vector<LiveRank> Attempts::LiveRanks() const {
   return live;
 }
 
+std::vector<StackTarget> Attempts::StackTargets() const {
+  std::vector<StackTarget> targets;
+  for (const auto& [key, life] : attempts_) {
+    std::vector<LiveRank> live;
+    if (!life->has_ended()) life->AppendLiveRanks(live);
+    const Claim& claim = life->claim();
+    const AttemptDirectory output(claim.log_directory.empty() ? life->directory().path() : claim.log_directory);
+    for (const LiveRank& rank : live) {
+      targets.push_back({.process = rank.process,
+                         .rank = rank.rank.rank,
+                         .instance = claim.instance_name,
+                         .error_output = output.RankFile(rank.rank.local, ".err")});
+    }
+  }
+  return targets;
+}
+
 }  // namespace aimaster::agent

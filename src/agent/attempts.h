@@ -12,6 +12,7 @@
 
 #include "agent/attempt_life.h"
 #include "agent/mpi_launch.h"
+#include "agent/stack_order.h"
 #include "agent/timer.h"
 #include "aimaster/v1/agent.pb.h"
 
@@ -65,6 +66,7 @@ class Attempts : public AttemptOwner {
   // Nothing lives here any more, also nothing that has no name.
   bool IsIdle() const;
   std::vector<LiveRank> LiveRanks() const;
+  std::vector<StackTarget> StackTargets() const;  // the same, with what taking their stacks needs
   Status HasDescriptors() const override;
 
  private:

@@ -40,6 +40,7 @@ bool SaysTheSame(const v1::Report& a, const v1::Report& b) {
     case v1::Report::kPortReserved:
     case v1::Report::kPortRefused:
     case v1::Report::kEvidenceCollected:
+    case v1::Report::kStacksCaptured:
     case v1::Report::BODY_NOT_SET:
       break;
   }

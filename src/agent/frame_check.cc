@@ -7,6 +7,7 @@
 
 #include "agent/limits.h"
 #include "core/file_name.h"
+#include "core/status.h"
 #include "shim/launch_format.h"
 
 namespace aimaster::agent {
@@ -107,6 +108,11 @@ Status Check(const v1::ReservePort& order) {
   return {};
 }
 
+Status Check(const v1::CaptureStacks& order) {
+  if (!ParseStackTool(order.tool())) return Bad("the tool for stacks is not known");
+  return {};
+}
+
 Status Check(const v1::StopInstance& stop) {
   if (!stop.instance_name().empty() && !IsSafeName(stop.instance_name())) return Bad("the instance's name is bad");
   return Check(stop.id());
@@ -122,6 +128,8 @@ Status Check(const v1::Command& command) {
       return CheckTexts(command.retryable_errors().texts());
     case v1::Command::kReservePort:
       return Check(command.reserve_port());
+    case v1::Command::kCaptureStacks:
+      return Check(command.capture_stacks());
     case v1::Command::kSignalInstances:
     case v1::Command::kCollectEvidence:
     case v1::Command::kShutdown:

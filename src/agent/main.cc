@@ -20,6 +20,7 @@
 #include "agent/limits.h"
 #include "agent/log.h"
 #include "agent/small_file.h"
+#include "agent/stack_capture.h"
 
 namespace aimaster::agent {
 namespace {
@@ -82,6 +83,7 @@ Result<AgentOptions> ParseOptions(int argc, char** argv) {
 }
 
 int Main(int argc, char** argv) {
+  if (argc == 2 && std::string_view(argv[1]) == kStackHelperOption) return RunStackHelper();
   Result<AgentOptions> options = ParseOptions(argc, argv);
   if (!options) {
     std::fprintf(stderr, "aimaster-agent: %s\n%s", options.error().message.c_str(), kUsage);

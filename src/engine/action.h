@@ -57,6 +57,12 @@ struct JudgeFailure {  // run the detector over Engine::job().failures; answered
   bool apart = false;  // each failed instance by itself
   bool operator==(const JudgeFailure&) const = default;
 };
+// All ranks of all nodes at once; answered by StacksCaptured, of the same number. Nothing is stopped for it.
+struct CaptureStacks {
+  uint32_t capture = 0;
+  std::string reason;  // for people
+  bool operator==(const CaptureStacks&) const = default;
+};
 struct ShareRetryableErrors {  // agents look for them; one that connects later is told with its welcome
   std::vector<std::string> texts;
   bool operator==(const ShareRetryableErrors&) const = default;
@@ -66,6 +72,6 @@ struct FinishJob {  // agents may go, the master may exit
 };
 
 using Action = std::variant<AcquireNodes, IsolateNode, ReservePort, StartInstance, StopInstance, CollectEvidence,
-                            JudgeFailure, ShareRetryableErrors, FinishJob>;
+                            JudgeFailure, CaptureStacks, ShareRetryableErrors, FinishJob>;
 
 }  // namespace aimaster

@@ -26,8 +26,8 @@ StepResult Engine::Step(const Input& input) {
 std::optional<Monotonic> Engine::NextDeadline() const {
   const Deadlines& deadlines = job_.deadlines;
   std::optional<Monotonic> next;
-  for (const auto& deadline :
-       {deadlines.collect, deadlines.collect_cap, deadlines.start, deadlines.stop, deadlines.wait}) {
+  for (const auto& deadline : {deadlines.collect, deadlines.collect_cap, deadlines.start, deadlines.stop,
+                               deadlines.wait, job_.stacks.deadline}) {
     if (deadline && (!next || *deadline < *next)) next = deadline;
   }
   const auto& of_instances = job_.tallies.deadlines;
@@ -58,6 +58,10 @@ std::vector<Action> Engine::Outstanding(std::optional<NodeIndex> only_node) cons
     });
     if (job_.tallies.waiting > 0) acquire();
   };
+  const auto stacks = [&] {
+    const bool is_wanted = !only_node || job_.nodes.contains(*only_node);
+    if (job_.stacks.is_under_way && is_wanted) actions.push_back(CaptureOrder(job_));
+  };
   switch (job_.phase) {
     case Phase::kNew:
       break;
@@ -71,9 +75,11 @@ std::vector<Action> Engine::Outstanding(std::optional<NodeIndex> only_node) cons
       break;
     case Phase::kRunning:
       lives();
+      stacks();
       break;
     case Phase::kCollecting:
       lives();
+      stacks();
       if (only_node && job_.collecting_from.contains(*only_node)) {
         actions.push_back(CollectEvidence{.collection = job_.collection, .nodes = {*only_node}});
       } else if (!only_node && !job_.collecting_from.empty()) {
@@ -82,6 +88,7 @@ std::vector<Action> Engine::Outstanding(std::optional<NodeIndex> only_node) cons
       break;
     case Phase::kJudging:
       if (IsAsync(job_)) lives();
+      stacks();
       if (!only_node) actions.push_back(JudgeOrder(job_));
       break;
     case Phase::kStopping:

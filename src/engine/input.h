@@ -100,13 +100,26 @@ struct RetryableErrorsAdded {  // by the job's own code: texts that make a failu
   std::vector<std::string> texts;
   bool operator==(const RetryableErrorsAdded&) const = default;
 };
+struct StacksRequested {  // by a person; one who asks while stacks are being taken gets those
+  std::string by;         // "aimaster stacks"
+  bool operator==(const StacksRequested&) const = default;
+};
+struct StacksCaptured {  // of all nodes that answered in time, and stored; the stacks themselves are no business of
+                         // ours
+  uint32_t capture = 0;
+  uint32_t ranks_asked = 0;
+  uint32_t ranks_answered = 0;
+  std::string path;     // within the job's directory; empty: they could not be stored
+  std::string summary;  // one line: who is where nobody else is, or why there is nothing
+  bool operator==(const StacksCaptured&) const = default;
+};
 struct Tick {  // the time of Engine::NextDeadline() has come
   bool operator==(const Tick&) const = default;
 };
 
 using Event = std::variant<JobSubmitted, MasterStarted, NodeJoined, NodeDenied, NodeLost, PortReserved, PortRefused,
                            InstanceStarted, InstanceReady, RankSucceeded, RankFailed, InstanceEnded, EvidenceCollected,
-                           FailureJudged, StopRequested, RetryableErrorsAdded, Tick>;
+                           FailureJudged, StopRequested, RetryableErrorsAdded, StacksRequested, StacksCaptured, Tick>;
 
 struct Input {
   Moment at;

@@ -167,6 +167,16 @@ struct SameStep {
   bool operator==(const SameStep&) const = default;
 };
 
+// The stacks of the job's ranks: the capture that was ordered last.
+struct StackCapture {
+  uint32_t number = 0;  // 0: none was ever ordered
+  bool is_under_way = false;
+  std::string reason;                 // why it was ordered
+  std::optional<Monotonic> deadline;  // it is waited for until then
+  std::string path;                   // of the last one that was stored, within the job's directory
+  bool operator==(const StackCapture&) const = default;
+};
+
 // The job as a whole: what changes with nearly every input, and is small.
 struct JobProgress {
   Epoch epoch{};
@@ -200,6 +210,8 @@ struct JobProgress {
   std::set<InstanceIndex> failed_workers;          // failed by their own fault, over the job's life
   uint32_t outside_failures = 0;                   // quick ones in a row for which the world outside is to blame
   std::vector<std::string> retryable_texts;        // the job's own, in the order in which they came
+
+  StackCapture stacks;
 
   std::optional<Monotonic> ranks_started;  // when the starts of this round were ordered
   std::optional<Monotonic> not_before;     // the next round does not start earlier

@@ -56,6 +56,8 @@ CollectEvidence CollectOrder(const JobState& job) {
   return {.collection = job.collection, .nodes = {job.collecting_from.begin(), job.collecting_from.end()}};
 }
 
+CaptureStacks CaptureOrder(const JobState& job) { return {.capture = job.stacks.number, .reason = job.stacks.reason}; }
+
 JudgeFailure JudgeOrder(const JobState& job) {
   const bool apart = IsAsync(job) && std::ranges::none_of(job.instances, [&job](const InstanceState& instance) {
                        return RenewalOf(instance) == Renewal::kFailed && !RestartsAlone(job.spec, instance.role);

@@ -20,6 +20,7 @@ std::vector<ReservePort> ReserveOrders(const JobState& job);
 StartInstance StartOrder(const JobState& job, InstanceIndex instance);
 StopInstance StopOrder(const JobState& job, InstanceIndex instance);
 CollectEvidence CollectOrder(const JobState& job);
+CaptureStacks CaptureOrder(const JobState& job);
 // In an Async job each failed instance is judged by itself, unless one of them can't be restarted alone: then all are
 // one failure of the job.
 JudgeFailure JudgeOrder(const JobState& job);

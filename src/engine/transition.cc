@@ -217,6 +217,7 @@ void Transition::On(const Tick&) {
   }
   if (due(deadlines.stop)) EscalateStop();
   if (due(deadlines.wait)) ContinueWhenStopped();
+  if (due(job_.stacks.deadline)) GiveUpOnStacks();
   OnDeadlines();
 }
 

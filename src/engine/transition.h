@@ -1,10 +1,10 @@
 // Transition: one step of the engine, being taken. It holds the job, the moment and the result that is being built; the
 // moves a job can make are its functions, and the On() functions say, for every phase, what an input means there.
 //
-// The moves live in four files by what they are about: coming up (transition_start.cc), failing
-// (transition_failure.cc), going down (transition_stop.cc), and one instance's restart beside the others
-// (transition_alone.cc). One file with all of them was rejected: it would be the file that everybody has to read to
-// change anything.
+// The moves live in five files by what they are about: coming up (transition_start.cc), failing
+// (transition_failure.cc), going down (transition_stop.cc), one instance's restart beside the others
+// (transition_alone.cc), and call stacks (transition_stacks.cc). One file with all of them was rejected: it would be
+// the file that everybody has to read to change anything.
 #pragma once
 
 #include <set>
@@ -49,6 +49,8 @@ class Transition {
   void On(const FailureJudged& input);
   void On(const StopRequested& input);
   void On(const RetryableErrorsAdded& input);
+  void On(const StacksRequested& input);
+  void On(const StacksCaptured& input);
   void On(const Tick& input);
 
   StepResult TakeResult();
@@ -130,6 +132,10 @@ class Transition {
   Duration StopPatience() const;
   std::optional<Duration> CloseRecord(RestartResult result);
   void End(JobStatus status, std::string reason_code, std::string reason_message, int exit_code);
+
+  // Stacks.
+  bool CaptureStacksOf(std::string reason);
+  void GiveUpOnStacks();
 
   // Small things that all of them need.
   InstanceState* Current(InstanceIndex index, Attempt attempt);

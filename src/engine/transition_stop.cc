@@ -258,6 +258,8 @@ void Transition::End(JobStatus status, std::string reason_code, std::string reas
   job_.exit_code = exit_code;
   job_.end_time = now_.wall;
   job_.deadlines = {};
+  job_.stacks.is_under_way = false;
+  job_.stacks.deadline.reset();
   if (!job_.rounds.empty()) {
     EndAllStages();
     RoundState& round = ChangedRound();

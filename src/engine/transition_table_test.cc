@@ -71,6 +71,10 @@ Event MakeEvent(size_t kind, const EngineHarness& job) {
       return StopRequested{false, "test"};
     case 15:
       return RetryableErrorsAdded{{"connect timeout"}};
+    case 16:
+      return StacksRequested{"test"};
+    case 17:
+      return StacksCaptured{state.stacks.number, 2, 2, "stacks/1.json", "rank 1 is alone"};
     default:
       return Tick{};
   }
@@ -82,15 +86,15 @@ constexpr Phase kPhases[] = {Phase::kNew,        Phase::kAcquiring, Phase::kRese
 TEST(TransitionTableTest, EveryInputInEveryPhaseLeadsWhereTheTableSays) {
   // Rows: phases in their order. Columns: inputs in the order of Event. A letter is the phase that follows.
   //                        Submitted Master Joined Denied Lost Reserved Refused Started Ready Succeeded Failed Ended
-  //                        Evidence Judged Stop RetryableErrors Tick
-  const char* const table[] = {/* New        */ "A N N N N N N N N N N N N N N N N",
-                               /* Acquiring  */ "A A A E A A A A A A A A A A E A A",
-                               /* Reserving  */ "P P P P A R P P P P P P P P E P P",
-                               /* Running    */ "R R R R C R R R R R C C R R S R R",
-                               /* Collecting */ "C C C C J C C C C J J J C C S C C",
-                               /* Judging    */ "J J J J J J J J J J J J J S S J J",
-                               /* Stopping   */ "S S S S S S S S S S S S S S S S S",
-                               /* Ended      */ "E E E E E E E E E E E E E E E E E"};
+  //                        Evidence Judged Stop RetryableErrors StacksRequested StacksCaptured Tick
+  const char* const table[] = {/* New        */ "A N N N N N N N N N N N N N N N N N N",
+                               /* Acquiring  */ "A A A E A A A A A A A A A A E A A A A",
+                               /* Reserving  */ "P P P P A R P P P P P P P P E P P P P",
+                               /* Running    */ "R R R R C R R R R R C C R R S R R R R",
+                               /* Collecting */ "C C C C J C C C C J J J C C S C C C C",
+                               /* Judging    */ "J J J J J J J J J J J J J S S J J J J",
+                               /* Stopping   */ "S S S S S S S S S S S S S S S S S S S",
+                               /* Ended      */ "E E E E E E E E E E E E E E E E E E E"};
   const std::string letters = "NAPRCJSE";
   for (size_t phase = 0; phase < std::size(kPhases); ++phase) {
     for (size_t kind = 0; kind < kEventKinds; ++kind) {
@@ -105,14 +109,14 @@ TEST(TransitionTableTest, EveryInputInEveryPhaseLeadsWhereTheTableSays) {
 
 TEST(TransitionTableTest, InAnAsyncJobTheSameHoldsUntilAWorkerIsDecidedAbout) {
   // As above; only that who succeeds, or ends, while another is judged makes no failure of the job.
-  const char* const table[] = {/* New        */ "A N N N N N N N N N N N N N N N N",
-                               /* Acquiring  */ "A A A E A A A A A A A A A A E A A",
-                               /* Reserving  */ "P P P P A R P P P P P P P P E P P",
-                               /* Running    */ "R R R R C R R R R R C C R R S R R",
-                               /* Collecting */ "C C C C J C C C C J J J C C S C C",
-                               /* Judging    */ "J J J J J J J J J J J J J S S J J",
-                               /* Stopping   */ "S S S S S S S S S S S S S S S S S",
-                               /* Ended      */ "E E E E E E E E E E E E E E E E E"};
+  const char* const table[] = {/* New        */ "A N N N N N N N N N N N N N N N N N N",
+                               /* Acquiring  */ "A A A E A A A A A A A A A A E A A A A",
+                               /* Reserving  */ "P P P P A R P P P P P P P P E P P P P",
+                               /* Running    */ "R R R R C R R R R R C C R R S R R R R",
+                               /* Collecting */ "C C C C J C C C C J J J C C S C C C C",
+                               /* Judging    */ "J J J J J J J J J J J J J S S J J J J",
+                               /* Stopping   */ "S S S S S S S S S S S S S S S S S S S",
+                               /* Ended      */ "E E E E E E E E E E E E E E E E E E E"};
   const std::string letters = "NAPRCJSE";
   for (size_t phase = 0; phase < std::size(kPhases); ++phase) {
     for (size_t kind = 0; kind < kEventKinds; ++kind) {

@@ -9,6 +9,7 @@
 //     durable_mark     how far the journal was durable
 //     master.json      where the running master listens
 //     aimaster.log     the master's own log
+//     stacks/          call stacks of the ranks, one file for each capture (stacks/document.h)
 //     tls/pair.pem     the master's private key and certificate, where it has made them itself; 0600
 //     supervisor/      the respawner's files
 //     nodes/<node>/<instance>/<attempt>/    see the agent
@@ -75,6 +76,7 @@ class JobDirectory {
   std::filesystem::path log() const { return path_ / "aimaster.log"; }
   std::filesystem::path tls() const { return path_ / "tls"; }
   std::filesystem::path supervisor() const { return path_ / "supervisor"; }
+  std::filesystem::path stacks() const { return path_ / "stacks"; }
   std::filesystem::path nodes() const { return path_ / "nodes"; }
   std::filesystem::path attempt(std::string_view node, std::string_view instance, Attempt attempt) const;
 

@@ -113,7 +113,7 @@ AIMASTER_FIELDS(RoleSpec) { v("role", x.role), v("count", x.count), v("ranks_per
 AIMASTER_FIELDS(Timing) {
   v("stop_grace_ms", x.stop_grace), v("start_timeout_ms", x.start_timeout);
   v("node_lost_timeout_ms", x.node_lost_timeout), v("orphan_timeout_ms", x.orphan_timeout);
-  v("collect_window_ms", x.collect_window);
+  v("collect_window_ms", x.collect_window), v("stack_timeout_ms", x.stack_timeout);
 }
 
 AIMASTER_FIELDS(FaultToleranceParameters) {
@@ -133,7 +133,8 @@ AIMASTER_FIELDS(JobSpec) {
   v("success_policy", x.success_policy);
   v("environment", x.environment), v("working_directory", x.working_directory), v("log_directory", x.log_directory);
   v("fault_tolerance", x.fault_tolerance), v("notes", x.notes), v("timing", x.timing);
-  v("log_max_bytes", x.log_max_bytes), v("local_nodes", x.local_nodes), v("mpi_slots", x.mpi_slots);
+  v("log_max_bytes", x.log_max_bytes), v("stack_tool", x.stack_tool), v("local_nodes", x.local_nodes),
+      v("mpi_slots", x.mpi_slots);
   v("devices", x.devices);
   v("listen_address", x.listen_address), v("tls_certificate", x.tls_certificate), v("tls_key", x.tls_key);
   v("create_time_ns", x.create_time);
@@ -197,6 +198,11 @@ AIMASTER_FIELDS(FailureJudged) {
 }
 AIMASTER_FIELDS(StopRequested) { v("at_once", x.at_once), v("by", x.by); }
 AIMASTER_FIELDS(RetryableErrorsAdded) { v("texts", x.texts); }
+AIMASTER_FIELDS(StacksRequested) { v("by", x.by); }
+AIMASTER_FIELDS(StacksCaptured) {
+  v("capture", x.capture), v("ranks_asked", x.ranks_asked), v("ranks_answered", x.ranks_answered);
+  v("path", x.path), v("summary", x.summary);
+}
 AIMASTER_FIELDS(Tick) {
   static_cast<void>(v);  // a moment is all there is to it
 }
@@ -252,6 +258,11 @@ AIMASTER_FIELDS(Deadlines) {
   v("collect", x.collect), v("collect_cap", x.collect_cap), v("start", x.start), v("stop", x.stop), v("wait", x.wait);
 }
 
+AIMASTER_FIELDS(StackCapture) {
+  v("number", x.number), v("is_under_way", x.is_under_way), v("reason", x.reason), v("deadline_ns", x.deadline);
+  v("path", x.path);
+}
+
 AIMASTER_FIELDS(SameStep) { v("step", x.step), v("times", x.times); }
 
 AIMASTER_FIELDS(StateRest) {
@@ -268,7 +279,8 @@ AIMASTER_FIELDS(StateRest) {
   v("free_restarts", p.free_restarts), v("same_step", p.same_step), v("outside_failures", p.outside_failures);
   v("retryable_texts", p.retryable_texts), v("ranks_started_ns", p.ranks_started), v("not_before_ns", p.not_before);
   v("pending_stages", p.pending_stages), v("failure_began", p.failure_began), v("stop_began_ns", p.stop_began);
-  v("stop_escalations", p.stop_escalations), v("deadlines_ns", p.deadlines), v("ranks_ended", x.ranks_ended);
+  v("stop_escalations", p.stop_escalations), v("deadlines_ns", p.deadlines), v("stacks", p.stacks),
+      v("ranks_ended", x.ranks_ended);
   v("placement", x.placement), v("instances", x.instances), v("nodes", x.nodes), v("rounds", x.rounds);
   v("records", x.records), v("failures", x.failures);
 }

@@ -8,6 +8,7 @@
 #include "engine/orders.h"
 #include "master/mpi_part.h"
 #include "master/rank_environment.h"
+#include "master/stack_collector.h"
 
 namespace aimaster {
 namespace {
@@ -73,6 +74,16 @@ class Builder {
     for (const NodeIndex node : action.nodes) {
       Add(node).mutable_collect_evidence()->set_collection(action.collection);
     }
+    return std::move(commands_);
+  }
+
+  Commands operator()(const CaptureStacks& action) {
+    ForEachNode([&](v1::Command& command) {
+      v1::CaptureStacks& capture = *command.mutable_capture_stacks();
+      capture.set_capture(action.capture);
+      capture.set_tool(std::string(Name(job_.spec.stack_tool)));
+      capture.set_timeout_ms(Milliseconds(StackTimeOfTools(job_)));
+    });
     return std::move(commands_);
   }
 

@@ -100,8 +100,12 @@ void Conductor::OnDurable(Moment now) {
   }
   for (const NodeIndex node : owed.resend) Resend(node);
   for (const auto& [input, result] : durable) {
-    if (const auto* lost = std::get_if<NodeLost>(&input.event)) TurnAway(lost->node);
+    if (const auto* lost = std::get_if<NodeLost>(&input.event)) {
+      TurnAway(lost->node);
+      stacks_.Lose(lost->node, "its node was lost: " + lost->reason);
+    }
   }
+  StoreStacksWhenDue(now);
 }
 
 // A node that counts as lost, and whose agent is there all the same: its ranks are dead to the job, and must be.
@@ -170,6 +174,10 @@ void Conductor::Do(Moment now, const Action& action) {
             SendCommands(action);
             SayGoodbye(now);
           },
+          [this, now, &action](const CaptureStacks& capture) {
+            stacks_.Begin(now, capture, engine_.job());
+            SendCommands(action);
+          },
           [this, &action](const ShareRetryableErrors&) { SendCommands(action); },
           [this, &action](const ReservePort&) { SendCommands(action); },
           [this, &action](const StartInstance&) { SendCommands(action); },
@@ -182,7 +190,9 @@ std::optional<Monotonic> Conductor::NextDeadline() const {
   // While the journal can't be written, decisions wait.
   std::optional<Monotonic> next = is_writing_ || !trouble_.empty() ? std::nullopt : engine_.NextDeadline();
   if (next && not_before_) next = std::max(*next, *not_before_);
-  if (farewell_ && (!next || *farewell_ < *next)) next = farewell_;
+  for (const std::optional<Monotonic>& own : {farewell_, stacks_.deadline()}) {
+    if (own && (!next || *own < *next)) next = own;
+  }
   return next;
 }
 
@@ -198,6 +208,7 @@ void Conductor::OnTime(Moment now) {
       Feed(now, Tick{});
     }
   }
+  StoreStacksWhenDue(now);
   if (!farewell_ || now.monotonic < *farewell_) return;
   farewell_.reset();
   LeaveOnce("some agents did not say goodbye");
@@ -374,6 +385,10 @@ void Conductor::TakeIn(Moment now, NodeIndex node, AgentLink& link, const v1::Re
   if (const v1::AttemptEnded& ended = report.attempt_ended(); !ended.lost_reason().empty()) {
     LoseRanks(now, node, ended.id(), ended.lost_reason());
   }
+  if (report.has_stacks_captured()) {
+    stacks_.Add(node, report.stacks_captured());
+    StoreStacksWhenDue(now);
+  }
   if (std::optional<Event> event = ReportEvent(report, node, engine_.job())) Feed(now, std::move(*event));
 }
 
@@ -433,6 +448,21 @@ void Conductor::Signal(int signal) {
   v1::Command command;
   command.mutable_signal_instances()->set_signal(signal);
   for (const auto& [node, link] : agents_.links()) SendCommand(node, command);
+}
+
+// ---- stacks ----
+
+std::string Conductor::RequestStacks(Moment now, std::string by) {
+  if (is_read_only_) return "no stacks can be taken while the journal is read only";
+  const JobState& job = engine_.job();
+  if (IsEnd(job.status)) return "the job has ended";
+  if (job.tallies.live == 0) return "no instance of the job runs at the moment";
+  Feed(now, StacksRequested{std::move(by)});
+  return {};
+}
+
+void Conductor::StoreStacksWhenDue(Moment now) {
+  if (auto capture = stacks_.TakeWhenDue(now.monotonic)) effects_.push_back(StoreStacks{std::move(*capture)});
 }
 
 // ---- the end ----

@@ -28,6 +28,7 @@
 #include "engine/layout.h"
 #include "journal/journal.h"
 #include "master/agent_table.h"
+#include "master/stack_collector.h"
 
 namespace aimaster {
 
@@ -54,14 +55,17 @@ struct RecoverAtProvider {  // the agent is silent
   std::string reason;
 };
 struct LookForSuccessor {};  // an agent has seen one: leave if master.json says so too
-struct Print {               // a line for the job's log
+struct StoreStacks {         // answered by OnStacksStored
+  stacks::Capture capture;
+};
+struct Print {  // a line for the job's log
   std::string line;
 };
 struct Leave {  // the job has ended and everybody knows
   std::string why;
 };
 using Effect = std::variant<Transmit, HangUp, AcquireFromProvider, IsolateAtProvider, ReleaseAtProvider,
-                            RecoverAtProvider, LookForSuccessor, Print, Leave>;
+                            RecoverAtProvider, LookForSuccessor, StoreStacks, Print, Leave>;
 
 class Conductor {
  public:
@@ -87,6 +91,9 @@ class Conductor {
   void OnNodeLost(Moment now, NodeIndex node, std::string reason) { Feed(now, NodeLost{node, std::move(reason)}); }
   void Stop(Moment now, bool at_once, std::string by);
   void Signal(int signal);
+  // By a person. Why not, or empty: the capture is ordered, or under way.
+  std::string RequestStacks(Moment now, std::string by);
+  void OnStacksStored(Moment now, StacksCaptured stored) { Feed(now, std::move(stored)); }
 
   // When OnTime has to be called, if nothing else happens before.
   std::optional<Monotonic> NextDeadline() const;
@@ -132,6 +139,7 @@ class Conductor {
   void FindGaps(NodeIndex node, ConnectionId connection, const v1::Hello& hello);
   void LookAtGaps(Moment now, NodeIndex node, ConnectionId connection);
   void LoseRanks(Moment now, NodeIndex node, const v1::AttemptId& id, const std::string& reason);
+  void StoreStacksWhenDue(Moment now);
   void SayGoodbye(Moment now);
   void LeaveOnce(std::string why = {});
   void Note(std::string line) { effects_.push_back(Print{std::move(line)}); }
@@ -148,6 +156,8 @@ class Conductor {
     std::vector<v1::AttemptId> missing;
   };
   std::map<NodeIndex, Gaps> gaps_;
+
+  StackCollector stacks_;
 
   std::vector<Input> waiting_;  // not stepped yet
   JournalBatch unwritten_;      // stepped, not durable yet

@@ -28,6 +28,12 @@ HttpResponse ControlApi::Answer(const HttpRequest& request) {
     job_.Stop(at_once.get<bool>(), by.get<std::string>().substr(0, kByMaxBytes));
     return {200, "{}"};
   }
+  if (request.target == "/api/v1/stacks") {
+    const json by = body.value("by", json("a request"));
+    if (!by.is_string()) return Refuse(400, "by is a string");
+    const std::string why_not = job_.RequestStacks(by.get<std::string>().substr(0, kByMaxBytes));
+    return why_not.empty() ? HttpResponse{200, "{}"} : Refuse(409, why_not);
+  }
   if (request.target == "/api/v1/signal") {
     const json name = body.value("signal", json(""));
     if (name != "SIGUSR1" && name != "SIGUSR2") return Refuse(400, "signal is SIGUSR1 or SIGUSR2");

@@ -15,9 +15,14 @@ struct FakeJob : ControlApi::Job {
     by = who;
   }
   void Signal(int number) override { signal = number; }
+  std::string RequestStacks(const std::string& who) override {
+    by = who;
+    return why_not;
+  }
   bool at_once = false;
   std::string by;
   int signal = 0;
+  std::string why_not;
 };
 
 unsigned Post(FakeJob& job, const std::string& target, const std::string& body) {
@@ -31,6 +36,17 @@ TEST(ControlApiTest, StopAndSignal) {
   EXPECT_EQ(job.by, "Ctrl-C");
   EXPECT_EQ(Post(job, "/api/v1/signal", R"({"signal":"SIGUSR2"})"), 200u);
   EXPECT_EQ(job.signal, SIGUSR2);
+}
+
+TEST(ControlApiTest, StacksAreOrderedOrTheReasonIsTold) {
+  FakeJob job;
+  EXPECT_EQ(Post(job, "/api/v1/stacks", R"({"by":"aimaster stacks"})"), 200u);
+  EXPECT_EQ(job.by, "aimaster stacks");
+  EXPECT_EQ(Post(job, "/api/v1/stacks", R"({"by":7})"), 400u);
+  job.why_not = "the job has ended";
+  const HttpResponse refused = ControlApi(job).Answer({"POST", "/api/v1/stacks", "{}"});
+  EXPECT_EQ(refused.status, 409u);
+  EXPECT_NE(refused.body.find("the job has ended"), std::string::npos);
 }
 
 TEST(ControlApiTest, NonsenseIsRefusedAndChangesNothing) {

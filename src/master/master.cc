@@ -30,6 +30,7 @@
 #include "master/control_api.h"
 #include "master/log.h"
 #include "master/master_identity.h"
+#include "master/stack_files.h"
 #include "nodes/local_provider.h"
 #include "wire/server.h"
 
@@ -174,6 +175,7 @@ class Master : private ControlApi::Job {
       if (master.provider_) master.provider_->Recover(recover.node, recover.reason);
     }
     void operator()(LookForSuccessor&) const { master.LeaveIfFenced(); }
+    void operator()(StoreStacks& store) const { master.Store(std::move(store.capture)); }
     void operator()(Print& print) const { Log(print.line); }
     void operator()(Leave& leave) const { master.End(kExitDone, leave.why); }
   };
@@ -350,6 +352,23 @@ class Master : private ControlApi::Job {
   void Signal(int signal) override {
     if (caretaker_) return Relay(caretaker_->Signal(signal));
     Drive([&] { conductor_.Signal(signal); });
+  }
+
+  std::string RequestStacks(const std::string& by) override {
+    if (caretaker_) return loss_;
+    std::string why_not;
+    Drive([&] { why_not = conductor_.RequestStacks(clock_.Now(), by); });
+    return why_not;
+  }
+
+  // Of a large job it is some megabytes, and the disk may be slow.
+  void Store(stacks::Capture capture) {
+    auto shared = std::make_shared<const stacks::Capture>(std::move(capture));
+    boost::asio::post(writer_, [this, shared = std::move(shared)] {
+      StacksCaptured stored = WriteStacks(directory_.path(), *shared);
+      boost::asio::post(
+          io_, [this, stored = std::move(stored)] { Drive([&] { conductor_.OnStacksStored(clock_.Now(), stored); }); });
+    });
   }
 
   // ---- a journal that holds less than was durable ----

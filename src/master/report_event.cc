@@ -141,6 +141,7 @@ std::optional<Event> ReportEvent(const v1::Report& report, NodeIndex from, const
       return Evidence(report.evidence_collected(), from);
     case v1::Report::kRetryableErrors:
       return RetryableErrors(report.retryable_errors());
+    case v1::Report::kStacksCaptured:  // the engine is told of all nodes' together (stack_collector.h)
     case v1::Report::BODY_NOT_SET:
       return std::nullopt;
   }

@@ -52,7 +52,8 @@ static uint32_t NumberRank(void) {
 
 static _Noreturn void BecomeRank(char** argv, const sigset_t* mask, bool child_was_ignored, int failure, pid_t parent) {
   prctl(PR_SET_PDEATHSIG, SIGKILL);
-  if (getppid() != parent) _exit(126);  // it was killed before the line above
+  prctl(PR_SET_PTRACER, PR_SET_PTRACER_ANY, 0, 0, 0);  // as in rank.c
+  if (getppid() != parent) _exit(126);                 // it was killed before the line above
   if (child_was_ignored) signal(SIGCHLD, SIG_IGN);
   sigprocmask(SIG_SETMASK, mask, NULL);
   const int32_t error = Execute(argv, environ);

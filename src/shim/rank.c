@@ -37,8 +37,9 @@ static _Noreturn void BecomeRank(uint32_t index, const struct Launch* launch, in
   prctl(PR_SET_PDEATHSIG, SIGKILL);
   if (getppid() != shim) _exit(126);  // the shim died before the line above
   setpgid(0, 0);
-  // Where Yama restricts ptrace, stack tools are children of the shim; elsewhere this fails, and is not needed.
-  prctl(PR_SET_PTRACER, (unsigned long)shim, 0, 0, 0);
+  // Where Yama restricts ptrace to descendants, tools of the same user may look into a rank all the same
+  // (docs/decisions/stacks.md); elsewhere this fails, and is not needed.
+  prctl(PR_SET_PTRACER, PR_SET_PTRACER_ANY, 0, 0, 0);
   RestoreOomScore(oom_score);
   if (!OpenOutput(launch->log_dir, AIMASTER_FILE_OUT_FORMAT, spec->local, STDOUT_FILENO) ||
       !OpenOutput(launch->log_dir, AIMASTER_FILE_ERR_FORMAT, spec->local, STDERR_FILENO)) {

@@ -231,6 +231,12 @@ void SimAgent::Obey(const v1::Command& command) {
     case v1::Command::kShutdown:
       End(Ending::kJobOver, Death::kJobOver, true);
       break;
+    case v1::Command::kCaptureStacks: {  // nothing was got; what counts here is that it is answered
+      v1::Report report;
+      report.mutable_stacks_captured()->set_capture(command.capture_stacks().capture());
+      Report(std::move(report));
+      break;
+    }
     case v1::Command::kRetryableErrors:
     case v1::Command::kSignalInstances:
     case v1::Command::BODY_NOT_SET:

@@ -43,6 +43,8 @@ class DurableFirst : public Watcher {
         return Expect(
             static_cast<size_t>(command.retryable_errors().texts_size()) <= history.job().retryable_texts.size(),
             "texts that make a failure retryable");
+      case v1::Command::kCaptureStacks:
+        return Expect(command.capture_stacks().capture() <= history.job().stacks.number, "a capture of stacks");
       case v1::Command::kSignalInstances:
       case v1::Command::BODY_NOT_SET:
         break;

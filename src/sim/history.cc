@@ -31,6 +31,7 @@ std::string FactOf(const v1::Report& report, NodeIndex from) {
       return Fact('q', report.port_refused().reservation());
     case v1::Report::kEvidenceCollected:
       return Fact('c', report.evidence_collected().collection(), Value(from));
+    case v1::Report::kStacksCaptured:   // no fact before all nodes' are together
     case v1::Report::kRetryableErrors:  // told again with every greeting, until the journal knows them
     case v1::Report::BODY_NOT_SET:
       break;

@@ -108,7 +108,16 @@ void SimMaster::Do(const Effect& effect) {
                         [this](const IsolateAtProvider& i) { world_.provider.Isolate(i.node); },
                         [this](const ReleaseAtProvider& r) { world_.provider.Release(r.node); },
                         [this](const RecoverAtProvider& r) { world_.provider.Recover(r.node); },
-                        [this](const LookForSuccessor&) { LeaveIfFenced(); }, [this](const Print& p) { Say(p.line); },
+                        [this](const LookForSuccessor&) { LeaveIfFenced(); },
+                        [this](const StoreStacks& s) {
+                          process.After(std::chrono::milliseconds{5}, [this, capture = s.capture] {
+                            Drive([&] {
+                              conductor_->OnStacksStored(Now(),
+                                                         SummarizeStacks(capture, StackFileName(capture.number)));
+                            });
+                          });
+                        },
+                        [this](const Print& p) { Say(p.line); },
                         [this](const aimaster::Leave& l) { Leave(kExitDone, l.why); }},
              effect);
 }
