@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # ./dev bench [NAME...]: micro benchmarks (programs *_bench), the times of whole jobs beside torchrun's (end_to_end),
-# and what an agent costs beside ranks that print (agent_cpu).
+# what an agent costs beside ranks that print (agent_cpu), and how fast stacks are taken (stack_capture).
 # Figures are only worth something from an optimised build on a quiet machine, so this builds and uses build-release.
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -9,15 +9,19 @@ source tools/build_tree.sh
 tools/install_packages.sh build test
 mapfile -t micro < <(find bench -name '*_bench.cc' -exec basename {} .cc \; | sort)
 chosen=("$@")
-if ((${#chosen[@]} == 0)); then chosen=("${micro[@]}" end_to_end agent_cpu); fi
+if ((${#chosen[@]} == 0)); then chosen=("${micro[@]}" end_to_end agent_cpu stack_capture); fi
 programs=("${chosen[@]/#end_to_end/aimaster}")
-build_tree release programs "${programs[@]/#agent_cpu/aimaster}"
+programs=("${programs[@]/#agent_cpu/aimaster}")
+build_tree release programs "${programs[@]/#stack_capture/aimaster-agent}"
 export AIMASTER_BIN=$PWD/build-release/bin AIMASTER_SOURCE=$PWD
 
 for name in "${chosen[@]}"; do
   echo "== $name"
   if [[ $name == end_to_end ]]; then
     /usr/bin/python3 bench/end_to_end.py --bin "$AIMASTER_BIN" --json build-release/end_to_end.json
+  elif [[ $name == stack_capture ]]; then
+    tools/install_stack_tools.sh
+    /usr/bin/python3 bench/stack_capture.py --bin "$AIMASTER_BIN"
   elif [[ $name == agent_cpu ]]; then
     /usr/bin/python3 bench/agent_cpu.py --bin "$AIMASTER_BIN"
   else

@@ -7,9 +7,7 @@ cd "$(dirname "$0")/.."
 folder=$PWD/build-stack-tools
 wanted=(py-spy==0.4.0 pystack==1.4.1)
 
-if [[ -x $folder/bin/py-spy && -x $folder/bin/pystack && "$(cat "$folder/pinned" 2>/dev/null)" == "${wanted[*]}" ]]; then
-  exit 0
-fi
+if [[ "$(cat "$folder/pinned" 2>/dev/null)" == "${wanted[*]}" ]]; then exit 0; fi
 rm -rf "$folder"
 /usr/bin/python3 -m venv "$folder"
 if ! "$folder/bin/python" -m pip install -q --disable-pip-version-check --only-binary :all: "${wanted[@]}"; then

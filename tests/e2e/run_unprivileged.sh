@@ -19,6 +19,10 @@ chmod 0755 "$folder"
 # A copy, since the way to here may be for its owner alone.
 cp -r tests examples "$folder/repo"
 cp -r "${AIMASTER_BIN:-build/bin}" "$folder/repo/bin"
+if [[ -e build-stack-tools/bin/py-spy ]]; then # it is one file
+  mkdir -p "$folder/repo/build-stack-tools/bin"
+  cp build-stack-tools/bin/py-spy "$folder/repo/build-stack-tools/bin"
+fi
 chmod -R a+rX "$folder/repo"
 cd "$folder/repo"
 chown -R $user:$user "$folder"
