@@ -456,7 +456,8 @@ std::string Conductor::RequestStacks(Moment now, std::string by) {
   if (is_read_only_) return "no stacks can be taken while the journal is read only";
   const JobState& job = engine_.job();
   if (IsEnd(job.status)) return "the job has ended";
-  if (job.tallies.live == 0) return "no instance of the job runs at the moment";
+  const bool is_up = job.phase == Phase::kRunning || job.phase == Phase::kCollecting || job.phase == Phase::kJudging;
+  if (!is_up || job.tallies.live == 0) return "no instance of the job runs at the moment, or they are being stopped";
   Feed(now, StacksRequested{std::move(by)});
   return {};
 }
