@@ -12,7 +12,7 @@ namespace {
 
 using nlohmann::json;
 
-constexpr uint32_t kVersion = 1;
+constexpr uint32_t kFormatVersion = 1;
 constexpr uint32_t kChild = 1;
 constexpr uint32_t kMain = 1, kWaiting = 2, kGil = 4;
 
@@ -158,7 +158,7 @@ class Reader {
     switch (table_) {
       case Table::kVersion:
         version_ = number < 0 ? UINT64_MAX : static_cast<uint64_t>(number);
-        return version_ <= kVersion;
+        return version_ <= kFormatVersion;
       case Table::kNumber:
         capture_.number = static_cast<uint32_t>(number);
         return number >= 0 && number <= UINT32_MAX;
@@ -269,7 +269,7 @@ class Reader {
 
 std::string FormatDocument(const Capture& capture) {
   Writer out;
-  out.Raw("{\"version\":").Number(kVersion).Raw(",\"number\":").Number(capture.number);
+  out.Raw("{\"version\":").Number(kFormatVersion).Raw(",\"number\":").Number(capture.number);
   out.Raw(",\"time_ns\":").Number(capture.time_ns).Raw(",\"reason\":").String(capture.reason);
   out.Raw(",\n\"texts\":").Array(capture.texts, [&](const std::string& text) { out.String(text); });
   out.Raw(",\n\"frames\":").Array(capture.frames, [&](const FrameRow& row) {
@@ -295,7 +295,7 @@ Result<Capture> ParseDocument(std::string_view bytes) {
   if (bytes.size() > kDocumentMaxBytes) return Fail(ErrorKind::kUsage, "is too large for a document of call stacks");
   Reader reader;
   const bool is_json = json::sax_parse(bytes, &reader);
-  if (reader.version() > kVersion && reader.version() != UINT64_MAX) {
+  if (reader.version() > kFormatVersion && reader.version() != UINT64_MAX) {
     return Fail(ErrorKind::kVersion, "was written by a newer version of this program");
   }
   if (std::optional<Capture> capture = is_json ? reader.Take() : std::nullopt) return std::move(*capture);
