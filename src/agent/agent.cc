@@ -214,12 +214,22 @@ void Agent::OnRefused(const Refuse& refusal) {
 void Agent::Beat() {
   if (LeaveWhenReplaced()) return;
   oom_kills_.Look(MonotonicNow());
-  if (link_.queued_bytes() < kHeartbeatQueueMaxBytes) Perform(conversation_.Heartbeat(Now(), logs_.activity()));
+  if (link_.queued_bytes() < kHeartbeatQueueMaxBytes) SayHeartbeat();
   heartbeat_timer_.After(kHeartbeatInterval, [this] { Beat(); });
 }
 
+// What it says of the ranks is as new as can be: a master that waits for a job to have been silent for long enough
+// should not have to wait for another look.
+void Agent::SayHeartbeat() {
+  logs_.LookNow();
+  const Moment now = Now();
+  LogActivity activity = logs_.ActivityAt(now.monotonic);
+  activity.look = look_;
+  Perform(conversation_.Heartbeat(now, activity, progress_));
+}
+
 void Agent::BeatSoon(int times) {
-  Perform(conversation_.Heartbeat(Now(), logs_.activity()));
+  SayHeartbeat();
   if (times > 1) first_heartbeats_timer_.After(kClockFirstInterval, [this, times] { BeatSoon(times - 1); });
 }
 
@@ -271,6 +281,10 @@ void Agent::Obey(const v1::Command& command) {
       break;
     case v1::Command::kCaptureStacks:
       CaptureStacks(command.capture_stacks());
+      break;
+    case v1::Command::kLookNow:
+      look_ = command.look_now().number();
+      SayHeartbeat();
       break;
     case v1::Command::kShutdown:
       LogInfo("the job has ended");

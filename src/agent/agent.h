@@ -78,6 +78,7 @@ class Agent : private SdkApi::Node {
   void Report(v1::Report report) { Perform(conversation_.Say(std::move(report))); }
   void Beat();
   void BeatSoon(int times);
+  void SayHeartbeat();
   void LookAtLease();
   void RenewLease();
 
@@ -135,6 +136,8 @@ class Agent : private SdkApi::Node {
   std::unique_ptr<LocalServer> sdk_socket_;                    // null: it can't be served, and ranks are not told of it
   std::map<std::pair<AttemptKey, uint32_t>, uint64_t> steps_;  // by local rank; lost with us, and told again soon
   StackHelper stack_helper_;
+  std::optional<Progress> progress_;                           // none: no rank has told a step
+  uint64_t look_ = 0;                                          // the number of the last LookNow
   Ending ending_ = Ending::kNone;
   bool is_exiting_ = false;
   int exit_code_ = 0;

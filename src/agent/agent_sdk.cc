@@ -7,6 +7,7 @@
 #include "agent/log.h"
 #include "agent/retryable_text.h"
 #include "agent/socket_path.h"
+#include "core/clocks.h"
 
 namespace aimaster::agent {
 
@@ -97,7 +98,10 @@ Status Agent::SetStep(pid_t caller, std::optional<uint32_t> rank, uint64_t step)
     return Fail(ErrorKind::kUsage, rank ? "rank " + std::to_string(*rank) + " does not run on this node"
                                         : "the caller belongs to no rank of this node; say which with \"rank\"");
   }
-  steps_[{ranks[*index].key, ranks[*index].rank.local}] = step;
+  const auto [known, is_new] = steps_.try_emplace({ranks[*index].key, ranks[*index].rank.local}, step);
+  if (is_new || step > known->second)
+    progress_ = Progress{std::max(step, progress_ ? progress_->step : 0), MonotonicNow()};
+  known->second = step;
   return {};
 }
 

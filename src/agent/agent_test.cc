@@ -72,6 +72,26 @@ TEST_F(AgentTest, NotReadyUntilTheLastRankHasPrinted) {
   EXPECT_TRUE(Await(kAttemptReady));
 }
 
+// The master waits for this, with a restart in its hands: the next heartbeat may be a second away.
+TEST_F(AgentTest, AMasterThatAsksIsToldAtOnceWhoIsSilentAndForHowLong) {
+  Script(
+      "echo up; if [ $RANK = 1 ]; then while [ ! -e $JOB/go ]; do sleep 0.01; done; printf '\\r'; fi; exec sleep $0");
+  StartBoth();
+  ASSERT_TRUE(master->Until([&] { return !master->hellos.empty(); }));
+  OrderStart(0, 2);
+  ASSERT_TRUE(Await(kAttemptReady));
+  v1::Command look;
+  look.mutable_look_now()->set_number(77);
+  master->Order(look);
+  ASSERT_TRUE(master->Until([&] { return master->last_heartbeat.look() == 77; }));
+  ASSERT_TRUE(master->last_heartbeat.has_silent_ns());
+  ASSERT_TRUE(master->Until([&] { return master->last_heartbeat.silent_ns() > 1'500'000'000; }));
+  ASSERT_TRUE(WriteSmallFile(job_directory + "/go", ""));
+  ASSERT_TRUE(master->Until([&] { return master->last_heartbeat.silent_ns() < 1'500'000'000; }));
+  EXPECT_EQ(master->last_heartbeat.quietest_rank(), 0u) << "a carriage return of rank 1 is a sign of life";
+  EXPECT_GT(master->last_heartbeat.quietest_silent_ns(), 1'500'000'000);
+}
+
 TEST_F(AgentTest, TheErrorFileIsRead) {
   Script(R"(echo '{"message":{"message":"ValueError: no","extraInfo":{"timestamp":"1700000000"}}}' )"
          "> $TORCHELASTIC_ERROR_FILE; exit 1");

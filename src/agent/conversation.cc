@@ -154,7 +154,7 @@ Steps Conversation::Say(v1::Report report) {
   return {ToSend(numbered)};
 }
 
-Steps Conversation::Heartbeat(Moment now, const LogActivity& activity) {
+Steps Conversation::Heartbeat(Moment now, const LogActivity& activity, const std::optional<Progress>& progress) {
   if (!is_welcomed()) return {};
   const ClockEstimate clock = clock_.Estimate();
   v1::ToMaster message;
@@ -165,6 +165,16 @@ Steps Conversation::Heartbeat(Moment now, const LogActivity& activity) {
   heartbeat.set_clock_uncertainty_ns(clock.uncertainty.count());
   heartbeat.set_log_bytes(activity.bytes);
   heartbeat.set_last_output_wall_ns(activity.last_output_wall_ns);
+  if (activity.quiet) {
+    heartbeat.set_silent_ns(activity.quiet->silent.count());
+    if (activity.quiet->quietest_rank) heartbeat.set_quietest_rank(*activity.quiet->quietest_rank);
+    heartbeat.set_quietest_silent_ns(activity.quiet->quietest_silent.count());
+  }
+  heartbeat.set_look(activity.look);
+  if (progress) {
+    heartbeat.mutable_progress()->set_step(progress->step);
+    heartbeat.mutable_progress()->set_advanced_ns(static_cast<uint64_t>(progress->advanced.since_origin.count()));
+  }
   return {ToSend(message)};
 }
 

@@ -38,6 +38,20 @@ struct AgentIdentity {
 struct LogActivity {
   uint64_t bytes = 0;
   int64_t last_output_wall_ns = 0;
+  // For how long nothing has been printed, and by whom the longest. None: no rank runs here.
+  struct Quiet {
+    Duration silent{};
+    std::optional<uint32_t> quietest_rank;
+    Duration quietest_silent{};
+  };
+  std::optional<Quiet> quiet = {};
+  uint64_t look = 0;  // the last LookNow that this was looked for after; 0: none
+};
+
+// How far the ranks that run here are, as they have told.
+struct Progress {
+  uint64_t step = 0;   // the greatest
+  Monotonic advanced;  // when one last told a greater step than its last
 };
 
 // What has to be done, in this order.
@@ -77,7 +91,7 @@ class Conversation {
 
   // Keeps the report until it is acknowledged. One that says the same as one still kept is left out.
   Steps Say(v1::Report report);
-  Steps Heartbeat(Moment now, const LogActivity& activity);
+  Steps Heartbeat(Moment now, const LogActivity& activity, const std::optional<Progress>& progress = {});
 
   bool is_welcomed() const { return state_ == State::kWelcomed; }
   uint64_t greatest_epoch() const { return greatest_epoch_; }

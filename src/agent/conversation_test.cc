@@ -199,6 +199,26 @@ TEST_F(ConversationTest, HeartbeatsTellTheClockOnceAReplyHasCome) {
   EXPECT_EQ(heartbeat.clock_uncertainty_ns(), 100);
 }
 
+TEST_F(ConversationTest, HeartbeatsTellForHowLongItHasBeenQuiet) {
+  Connect(4);
+  const Moment now{{Duration(5'000)}, {Duration(1'000)}};
+  v1::Heartbeat heartbeat = Sent(conversation.Heartbeat(now, {})[0]).heartbeat();
+  EXPECT_FALSE(heartbeat.has_silent_ns()) << "no rank runs";
+  EXPECT_FALSE(heartbeat.has_progress()) << "none has told a step";
+  EXPECT_EQ(heartbeat.look(), 0u);
+
+  const LogActivity activity{
+      .quiet = LogActivity::Quiet{.silent = Duration(70), .quietest_rank = 3, .quietest_silent = Duration(80)},
+      .look = 9};
+  heartbeat = Sent(conversation.Heartbeat(now, activity, Progress{12, {Duration(4'000)}})[0]).heartbeat();
+  EXPECT_EQ(heartbeat.silent_ns(), 70);
+  EXPECT_EQ(heartbeat.quietest_rank(), 3u);
+  EXPECT_EQ(heartbeat.quietest_silent_ns(), 80);
+  EXPECT_EQ(heartbeat.look(), 9u);
+  EXPECT_EQ(heartbeat.progress().step(), 12u);
+  EXPECT_EQ(heartbeat.progress().advanced_ns(), 4'000u);
+}
+
 TEST(ClockOffsetTest, TheFastestAnswerCounts) {
   ClockOffset clock;
   clock.Add(Wall{Duration(0)}, Wall{Duration(900)}, Wall{Duration(1'000)});

@@ -104,9 +104,11 @@ static_assert(kErrorTextMaxBytes < kLogTailMaxBytes && kLogTailMaxBytes <= kScan
 // Logs.
 inline constexpr auto kLogTick = 1s;
 inline constexpr auto kLogTickFast = 100ms;
+inline constexpr auto kLogUnseen = 3s;  // nothing was looked at for so long: we were not there
 inline constexpr uint64_t kLogFastBytesPerSecond = 50'000'000;
 inline constexpr int kRatesPerSecondMax = 20;          // looks closer together say little about how much is printed
 inline constexpr uint64_t kPunchStepBytes = 64 << 20;  // freed in one go: more would hold up everything else
+static_assert(kLogTick < kLogUnseen);
 inline constexpr auto kReadyPollFirst = 2ms;
 inline constexpr auto kReadyPollFirstFor = 100ms;
 inline constexpr auto kReadyPollNext = 20ms;

@@ -18,6 +18,8 @@ namespace {
 
 constexpr uint64_t kAlignment = 64 << 10;  // of holes; a multiple of every file system's block
 
+int64_t ChangedNs(const struct stat& status) { return status.st_mtim.tv_sec * 1'000'000'000 + status.st_mtim.tv_nsec; }
+
 }  // namespace
 
 LogFile::LogFile(std::string path, uint64_t max_bytes) : path_(std::move(path)), max_bytes_(max_bytes) {}
@@ -36,7 +38,8 @@ LogFile::LogFile(LogFile&& other) noexcept
       blocks_bytes_(other.blocks_bytes_),
       hole_end_(other.hole_end_),
       has_output_(other.has_output_),
-      last_output_wall_ns_(other.last_output_wall_ns_) {}
+      last_output_wall_ns_(other.last_output_wall_ns_),
+      changed_ns_(other.changed_ns_) {}
 
 bool LogFile::Open() {
   if (fd_ >= 0) return true;
@@ -60,11 +63,14 @@ uint64_t LogFile::Look() {
   blocks_bytes_ = static_cast<uint64_t>(status.st_blocks) * 512;
   const bool shrank = size < size_;
   if (shrank) hole_end_ = 0;
+  const int64_t changed_ns = ChangedNs(status);
+  const bool was_rewritten = size == size_ && size > 0 && changed_ns != changed_ns_;
   // A truncation is activity, also one that left nothing.
-  const uint64_t grown = shrank ? std::max<uint64_t>(size, 1) : size - size_;
+  const uint64_t grown = shrank ? std::max<uint64_t>(size, 1) : was_rewritten ? 1 : size - size_;
   size_ = size;
+  changed_ns_ = changed_ns;
   has_output_ = has_output_ || grown > 0;
-  if (grown > 0) last_output_wall_ns_ = status.st_mtim.tv_sec * 1'000'000'000 + status.st_mtim.tv_nsec;
+  if (grown > 0) last_output_wall_ns_ = changed_ns;
   return grown;
 }
 
@@ -79,6 +85,9 @@ bool LogFile::Bound(uint64_t at_most) {
   const uint64_t max_bytes = max_bytes_ == 0 || at_most == 0 ? max_bytes_ + at_most : std::min(max_bytes_, at_most);
   if (max_bytes == 0 || !can_bound_ || blocks_bytes_ <= max_bytes || !Open() || !writable_) return false;
   const bool has_more = GiveBack(max_bytes);
+  // What we change is no output. What comes in between shows by its size.
+  struct stat status{};
+  if (::fstat(fd_, &status) == 0) changed_ns_ = ChangedNs(status);
   LetGo();
   return has_more;
 }

@@ -15,7 +15,8 @@ class LogFile {
   LogFile(LogFile&& other) noexcept;
   LogFile& operator=(LogFile&&) = delete;
 
-  // Bytes that came since the last look. A file that shrank was truncated by its program and counts from 0 again.
+  // Bytes that came since the last look. A file that shrank was truncated by its program and counts from 0 again; one
+  // that was truncated and is as long again as it was has changed its time, and counts as one byte.
   uint64_t Look();
   uint64_t size() const { return size_; }  // as of the last look
   // What stands there; fewer bytes than asked for at its end, none where it can't be read.
@@ -45,6 +46,7 @@ class LogFile {
   uint64_t hole_end_ = 0;
   bool has_output_ = false;
   int64_t last_output_wall_ns_ = 0;
+  int64_t changed_ns_ = 0;  // by the file system's clock, by its program or by us
 };
 
 }  // namespace aimaster::agent

@@ -52,6 +52,28 @@ TEST_F(LogFileTest, GrowthIsActivity) {
   EXPECT_TRUE(log.has_output());
 }
 
+// As `printf '50%' > /dev/stderr` does again and again: its size never tells.
+TEST_F(LogFileTest, AFileThatWasWrittenAnewAndIsAsLongAsBeforeIsActivity) {
+  LogFile log(path, 0);
+  Write(100);
+  log.Look();
+  ASSERT_EQ(::ftruncate(writer, 0), 0);
+  Write(100);
+  const timespec later[2] = {Stat().st_atim, {Stat().st_mtim.tv_sec + 1, 0}};  // within a tick the clock stands still
+  ASSERT_EQ(::futimens(writer, later), 0);
+  EXPECT_EQ(log.Look(), 1u);
+  EXPECT_EQ(log.Look(), 0u);
+}
+
+TEST_F(LogFileTest, WhatWeGiveBackIsNoActivity) {
+  LogFile log(path, 1 * kMebibyte);
+  Write(4 * kMebibyte);
+  log.Look();
+  log.Bound();
+  EXPECT_LT(BlocksBytes(), 2 * kMebibyte);
+  EXPECT_EQ(log.Look(), 0u);
+}
+
 TEST_F(LogFileTest, AFileThatShrankStartsAgainAtZeroAndThatIsActivityToo) {
   LogFile log(path, 0);
   Write(100);

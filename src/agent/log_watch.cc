@@ -26,18 +26,21 @@ LogWatch::LogWatch(boost::asio::io_context& io, PatternMatcher& matcher, std::st
                    std::function<void(AttemptKey)> on_ready)
     : matcher_(matcher), on_ready_(std::move(on_ready)), disk_(std::move(reserve_path)), timer_(io) {}
 
-LogWatch::RankLog LogWatch::Open(const Claim& claim, uint32_t local) {
+LogWatch::RankLog LogWatch::Open(const Claim& claim, uint32_t rank, uint32_t local) {
   const std::string name = "rank" + std::to_string(local);
   const std::string base = claim.log_directory + "/" + name;
-  return {.local = local,
+  return {.rank = rank,
+          .local = local,
           .counts_as_ready = false,
           .out = {LogFile(base + ".out", max_bytes_), LogScan(matcher_, name + ".out")},
-          .err = {LogFile(base + ".err", max_bytes_), LogScan(matcher_, name + ".err")}};
+          .err = {LogFile(base + ".err", max_bytes_), LogScan(matcher_, name + ".err")},
+          .printed = WatchedUntil(MonotonicNow())};
 }
 
 void LogWatch::Add(const Claim& claim, bool is_ready) {
   Watched watched{.directory = claim.log_directory, .ranks = {}, .since = MonotonicNow(), .is_ready = is_ready};
-  for (const ClaimedRank& rank : claim.ranks) watched.ranks.push_back(Open(claim, rank.local));
+  if (watched_.empty()) last_look_ = watched.since;
+  for (const ClaimedRank& rank : claim.ranks) watched.ranks.push_back(Open(claim, rank.rank, rank.local));
   disk_.Open();
   may_read_ = kScanPerLook;
   const auto [added, is_new] = watched_.insert_or_assign(claim.key, std::move(watched));
@@ -49,7 +52,9 @@ void LogWatch::RankEnded(AttemptKey key, uint32_t local, bool well) {
   const auto found = watched_.find(key);
   if (found == watched_.end()) return;
   for (RankLog& rank : found->second.ranks) {
-    if (rank.local == local && well) rank.counts_as_ready = true;
+    if (rank.local != local) continue;
+    rank.has_ended = true;
+    rank.counts_as_ready = rank.counts_as_ready || well;
   }
   LookAt(key, found->second);
 }
@@ -62,7 +67,7 @@ RankWords LogWatch::WordsOf(const Claim& claim, uint32_t local) {
     const auto rank = std::ranges::find(found->second.ranks, local, &RankLog::local);
     if (rank != found->second.ranks.end()) log = &*rank;
   }
-  if (log == nullptr) log = &opened.emplace(Open(claim, local));
+  if (log == nullptr) log = &opened.emplace(Open(claim, 0, local));
   LogScan::Said err = log->err.scan.ReadAll(log->err.file, now), out = log->out.scan.ReadAll(log->out.file, now);
   if (!matcher_.error().empty() && !std::exchange(told_matcher_error_, true)) LogError(matcher_.error());
   RankWords words{.matches = std::move(err.matches),
@@ -78,12 +83,18 @@ void LogWatch::Remove(AttemptKey key) {
   if (found == watched_.end()) return;
   found->second.is_ready = true;  // an end is no readiness
   found->second.is_ending = LookAt(key, found->second);
+  for (RankLog& rank : found->second.ranks) {
+    rank.has_ended = true;
+    gone_printed_ = std::max(gone_printed_, rank.printed);
+  }
   if (!found->second.is_ending) watched_.erase(found);
   Schedule();
 }
 
 void LogWatch::Look() {
   const Monotonic now = MonotonicNow();
+  if (now - last_look_ > Duration(kLogUnseen)) away_ += now - last_look_;
+  last_look_ = now;
   has_more_to_free_ = false;
   has_more_to_read_ = false;
   may_read_ = kScanPerLook;
@@ -115,7 +126,7 @@ bool LogWatch::LookAt(AttemptKey key, Watched& watched) {
   bool all_ready = true;
   for (RankLog& rank : watched.ranks) {
     for (Output* output : {&rank.out, &rank.err}) {
-      has_more = LookAt(*output) || has_more;
+      has_more = LookAt(rank, *output) || has_more;
       rank.counts_as_ready = rank.counts_as_ready || output->file.has_output();
     }
     all_ready = all_ready && rank.counts_as_ready;
@@ -124,15 +135,42 @@ bool LogWatch::LookAt(AttemptKey key, Watched& watched) {
   return has_more;
 }
 
-bool LogWatch::LookAt(Output& output) {
+bool LogWatch::LookAt(RankLog& rank, Output& output) {
   LogFile& file = output.file;
   const uint64_t grown = file.Look();
+  const Monotonic now = MonotonicNow();
   if (grown > 0) {
     activity_.bytes += grown;
     activity_.last_output_wall_ns = std::max(activity_.last_output_wall_ns, file.last_output_wall_ns());
+    // When it came the file system knows, whose clock may be another one, or have been set: it came between two looks.
+    Duration ago = std::max<Duration>(WallNow().since_epoch - Duration(file.last_output_wall_ns()), Duration::zero());
+    if (output.looked_at) ago = std::min(ago, now - *output.looked_at);
+    rank.printed = std::max(rank.printed, Monotonic{WatchedUntil(now).since_origin - ago});
   }
-  has_more_to_read_ = output.scan.ReadOn(file, may_read_, MonotonicNow()) || has_more_to_read_;
+  output.looked_at = now;
+  has_more_to_read_ = output.scan.ReadOn(file, may_read_, now) || has_more_to_read_;
   return file.Bound(disk_state_ == DiskState::kScarce ? kScarceLogMaxBytes : 0);  // after it was read
+}
+
+LogActivity LogWatch::ActivityAt(Monotonic now) const {
+  LogActivity activity = activity_;
+  if (!watched_.empty()) activity.quiet = QuietOf(now);
+  return activity;
+}
+
+LogActivity::Quiet LogWatch::QuietOf(Monotonic now) const {
+  const Monotonic until = WatchedUntil(now);
+  const auto since = [until](Monotonic printed) { return std::max(until - printed, Duration::zero()); };
+  LogActivity::Quiet quiet{.silent = since(gone_printed_)};
+  for (const auto& [key, watched] : watched_) {
+    for (const RankLog& rank : watched.ranks) {
+      quiet.silent = std::min(quiet.silent, since(rank.printed));
+      if (rank.has_ended || (quiet.quietest_rank && since(rank.printed) <= quiet.quietest_silent)) continue;
+      quiet.quietest_rank = rank.rank;
+      quiet.quietest_silent = since(rank.printed);
+    }
+  }
+  return quiet;
 }
 
 Duration LogWatch::NextDelay(Monotonic now) const {

@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <functional>
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -39,17 +40,25 @@ class LogWatch {
   // Nothing runs here any more.
   void Close() { disk_.Close(); }
 
-  const LogActivity& activity() const { return activity_; }
+  void LookNow() {
+    if (!watched_.empty()) Look();
+  }
+  // As of the last look.
+  LogActivity ActivityAt(Monotonic now) const;
 
  private:
   struct Output {
     LogFile file;
     LogScan scan;
+    std::optional<Monotonic> looked_at = {};
   };
   struct RankLog {
+    uint32_t rank = 0;
     uint32_t local = 0;
     bool counts_as_ready = false;
+    bool has_ended = false;
     Output out, err;
+    Monotonic printed;  // last, or its start; by the time that we have watched
   };
   struct Watched {
     std::string directory;
@@ -59,12 +68,14 @@ class LogWatch {
     bool is_ending = false;  // let go once its files are within their bounds
   };
 
-  RankLog Open(const Claim& claim, uint32_t local);
+  RankLog Open(const Claim& claim, uint32_t rank, uint32_t local);
   void Look();
   void LookAtDisk(uint64_t bytes_per_second);
   // True when there is more room to give back.
   bool LookAt(AttemptKey key, Watched& watched);
-  bool LookAt(Output& output);
+  bool LookAt(RankLog& rank, Output& output);
+  Monotonic WatchedUntil(Monotonic now) const { return {now.since_origin - away_}; }
+  LogActivity::Quiet QuietOf(Monotonic now) const;
   Duration NextDelay(Monotonic now) const;
   void Schedule();
 
@@ -77,6 +88,11 @@ class LogWatch {
   uint64_t max_bytes_ = 0;
   std::map<AttemptKey, Watched> watched_;
   LogActivity activity_;
+  // Time in which we were stopped, or starved, and have seen nothing. Ranks may have been stopped as well: it is not
+  // counted as silence.
+  Duration away_{};
+  Monotonic last_look_;
+  Monotonic gone_printed_;  // last, by a rank of an attempt that is not watched any more
   bool is_growing_fast_ = false;
   bool has_more_to_free_ = false;
   bool has_more_to_read_ = false;

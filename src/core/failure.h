@@ -2,6 +2,7 @@
 // (Judgement). Facts and conclusions are separate types, so that a conclusion can always be derived again.
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -153,8 +154,14 @@ struct Judgement {
   std::vector<std::string> reasons;    // the chain, in order: which rank, which line, which rule
   std::vector<FailureDetail> details;  // bounded: kDetailsMax, roots first
   uint32_t failed_ranks = 0;           // all of them, also beyond kDetailsMax
+  std::string stacks;                  // of a hang: the file of the call stacks, within the job's directory
+  // A collective operation timed out before a hang was found: the --job-hang-interval that would have found it first.
+  std::optional<std::chrono::seconds> advised_interval;
   bool operator==(const Judgement&) const = default;
 };
 inline constexpr size_t kDetailsMax = 256;
+inline bool IsHang(const Judgement& judgement) {
+  return judgement.source == ErrorSource::kHang || judgement.source == ErrorSource::kExitHang;
+}
 
 }  // namespace aimaster

@@ -11,6 +11,8 @@ namespace aimaster {
 enum class ExecutionMode { kSync, kAsync };
 enum class FaultTolerantPolicy { kOnFailure, kExitCodeAndErrorMsg, kNever };
 enum class C4dLogLevel { kInfo, kWarning, kError };
+// What has to stand still for a hang: the output, or the output and the steps that ranks tell through the SDK.
+enum class HangRequires { kLog, kLogAndProgress };
 
 struct FaultToleranceParameters {
   ExecutionMode execution_mode = ExecutionMode::kSync;
@@ -18,6 +20,7 @@ struct FaultToleranceParameters {
   uint32_t max_num_of_job_restart = 3;
   bool enable_job_hang_detection = false;
   std::chrono::seconds job_hang_interval{1800};
+  HangRequires hang_requires = HangRequires::kLog;
   bool enable_c4d_hang_detection = false;
   bool enable_job_exit_hang_detection = false;
   std::chrono::seconds job_exit_hang_interval{600};

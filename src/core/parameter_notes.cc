@@ -24,7 +24,7 @@ std::string_view ReasonForNoEffect(std::string_view name, ParameterGroup group,
   if (group == ParameterGroup::kC4d && name != "enable-c4d-hang-detection" && !result.enable_c4d_hang_detection) {
     return "without --enable-c4d-hang-detection=True";
   }
-  if (name == "job-hang-interval" && !result.enable_job_hang_detection) {
+  if ((name == "job-hang-interval" || name == "hang-requires") && !result.enable_job_hang_detection) {
     return "without --enable-job-hang-detection=True";
   }
   if (name == "job-exit-hang-interval" && !result.enable_job_exit_hang_detection) {

@@ -51,8 +51,7 @@ TEST(ParameterParserTest, ASyncJobWithHangDetection) {
   EXPECT_EQ(parsed.fault_tolerance,
             (FaultToleranceParameters{
                 .enable_job_restart = true, .enable_job_hang_detection = true, .job_hang_interval = 3600s}));
-  EXPECT_EQ(parsed.notes,
-            Notes{"--enable-job-hang-detection=True is accepted, but this version does not act on it yet"});
+  EXPECT_EQ(parsed.notes, Notes{});
 }
 
 TEST(ParameterParserTest, AnAsyncJob) {
@@ -73,9 +72,7 @@ TEST(ParameterParserTest, TheLongString) {
                                                               .enable_job_hang_detection = true,
                                                               .fault_tolerant_policy = FaultTolerantPolicy::kOnFailure,
                                                               .job_restart_timeout = 1000000s}));
-  const Notes notes = {"--enable-job-hang-detection=True is accepted, but this version does not act on it yet",
-                       "--enable-local-detection is accepted and ignored"};
-  EXPECT_EQ(parsed.notes, notes);
+  EXPECT_EQ(parsed.notes, Notes{"--enable-local-detection is accepted and ignored"});
 }
 
 TEST(ParameterParserTest, OlderNamesAreMappedWithANote) {
@@ -166,8 +163,7 @@ TEST(ParameterParserTest, AnAsyncJobIsToldThatHangFlagsDoNothing) {
 TEST(ParameterParserTest, C4dNeedsHangDetection) {
   EXPECT_EQ(Parse("--enable-c4d-hang-detection=True").notes,
             Notes{"--enable-c4d-hang-detection=True has no effect without --enable-job-hang-detection=True"});
-  const Notes notes = {"--enable-job-hang-detection=True is accepted, but this version does not act on it yet",
-                       "--c4d-log-level=Info has no effect without --enable-c4d-hang-detection=True"};
+  const Notes notes = {"--c4d-log-level=Info has no effect without --enable-c4d-hang-detection=True"};
   EXPECT_EQ(Parse("--enable-job-hang-detection=True --c4d-log-level=Info").notes, notes);
 }
 
@@ -177,7 +173,7 @@ TEST(ParameterParserTest, AnUnknownSettingOfC4dIsPassedOnWithANote) {
       "--c4d-common-envs=C4D_HANG_TIMEOT=10,C4D_HANG_TIMES=18");
   EXPECT_EQ(parsed.fault_tolerance.c4d_common_envs,
             (std::map<std::string, std::string>{{"C4D_HANG_TIMEOT", "10"}, {"C4D_HANG_TIMES", "18"}}));
-  ASSERT_EQ(parsed.notes.size(), 3u);
+  ASSERT_EQ(parsed.notes.size(), 2u);
   EXPECT_EQ(
       parsed.notes.back(),
       "--c4d-common-envs: C4D_HANG_TIMEOT is no setting of C4D that this version knows; it is passed on as it is");
@@ -189,6 +185,8 @@ TEST(ParameterParserTest, ABudgetWithoutPermissionIsNoted) {
                   "restarted"});
   EXPECT_EQ(Parse("--job-hang-interval=5").notes,
             Notes{"--job-hang-interval=5 has no effect without --enable-job-hang-detection=True"});
+  EXPECT_EQ(Parse("--hang-requires=log+progress").notes,
+            Notes{"--hang-requires=log+progress has no effect without --enable-job-hang-detection=True"});
   EXPECT_EQ(Parse("--job-exit-hang-interval=5").notes,
             Notes{"--job-exit-hang-interval=5 has no effect without --enable-job-exit-hang-detection=True"});
 }

@@ -79,6 +79,7 @@ using Names = std::array<std::string_view, 1>;
 constexpr std::array<std::string_view, 2> kModes = {"Sync", "Async"};
 constexpr std::array<std::string_view, 3> kPolicies = {"OnFailure", "ExitCodeAndErrorMsg", "Never"};
 constexpr std::array<std::string_view, 3> kLogLevels = {"Info", "Warning", "Error"};
+constexpr std::array<std::string_view, 2> kHangRequires = {"log", "log+progress"};
 constexpr std::array<std::string_view, 4> kFrameworks = {"pytorch", "tensorflow", "mpi", "elasticbatch"};
 constexpr std::array<std::string_view, 3> kSuccessPolicies = {"Auto", "AllWorkers", "ChiefWorker"};
 constexpr std::array<std::string_view, 5> kStackTools = {"auto", "pystack", "py-spy", "eu-stack", "none"};
@@ -231,7 +232,8 @@ constexpr std::array kTable = {
          .help = "Take it for a hang when no instance prints for --job-hang-interval.",
          .details =
              "For Sync jobs. When stdout and stderr of all instances have been silent for `--job-hang-interval`, "
-             "the job hangs: its call stacks are taken and it is restarted.",
+             "the job hangs: its call stacks are taken and it is restarted, or fails where "
+             "`--enable-job-restart` does not allow that ([hangs](hangs.md)).",
          .example = "True",
          .aliases = kHangDetectionAliases}),
     FaultTolerance<&P::job_hang_interval>(
@@ -247,13 +249,26 @@ constexpr std::array kTable = {
          .minimum = 1000,
          .maximum = kSecondsMax,
          .refusal = kHangIntervalRefusal}),
+    FaultTolerance<&P::hang_requires>(
+        {.name = "hang-requires",
+         .group = ParameterGroup::kHang,
+         .type = ParameterType::kChoice,
+         .help = "What must stand still for a hang: the output, or the SDK's steps too.",
+         .details = "What has to stand still for `--job-hang-interval` until the job hangs. log: the output of all "
+                    "instances; what the service does. log+progress: the output, and the steps that ranks tell with "
+                    "the SDK's `report_step` as well; a job that is silent but advancing is told of, and left "
+                    "running. A job that tells no steps is judged by its output with either.",
+         .example = "log+progress",
+         .choices = kHangRequires}),
     FaultTolerance<&P::enable_job_exit_hang_detection>(
         {.name = "enable-job-exit-hang-detection",
          .group = ParameterGroup::kHang,
          .type = ParameterType::kBool,
          .help = "Take it for a hang when one instance has ended well and the job does not end.",
          .details = "For Sync jobs. When one instance has ended successfully and the job has not ended within "
-                    "`--job-exit-hang-interval`, the others hang at their exit and the job is restarted.",
+                    "`--job-exit-hang-interval`, the others hang at their exit and the job is restarted. Of an "
+                    "instance with several ranks the first rank that ends counts. Who has no end of its own (a ps, "
+                    "an evaluator, a worker of an MPI job) counts neither as ended nor as waited for.",
          .example = "True",
          .aliases = kExitHangDetectionAliases}),
     FaultTolerance<&P::job_exit_hang_interval>(

@@ -78,9 +78,7 @@ ParameterValue DefaultValue(const Parameter& parameter);
 
 // Parameters whose part is not built yet. Another value than the default is accepted, with a note that it has no
 // effect.
-inline constexpr std::array<std::string_view, 3> kNotYetActive = {
-    "enable-job-hang-detection",
-    "enable-job-exit-hang-detection",
+inline constexpr std::array<std::string_view, 1> kNotYetActive = {
     "enable-c4d-hang-detection",
 };
 bool IsActive(const Parameter& parameter);

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <variant>
 #include <vector>
@@ -109,17 +110,36 @@ struct StacksCaptured {  // of all nodes that answered in time, and stored; the 
   uint32_t capture = 0;
   uint32_t ranks_asked = 0;
   uint32_t ranks_answered = 0;
-  std::string path;     // within the job's directory; empty: they could not be stored
-  std::string summary;  // one line: who is where nobody else is, or why there is nothing
+  std::string path;                 // within the job's directory; empty: they could not be stored
+  std::string summary;              // one line: who is where nobody else is, or why there is nothing
+  std::vector<Rank> culprits = {};  // the ranks whose stack is the rarest; empty: none stands out
+  std::string where = {};           // its innermost frame that says something: "load (data.py:12)"
   bool operator==(const StacksCaptured&) const = default;
+};
+// The finding of a detector: the job hangs. What follows is the engine's affair.
+enum class HangKind {
+  kSilence,  // nobody has printed for the interval
+  kExit,     // a rank has ended well, and the job does not end
+};
+struct HangFound {
+  HangKind kind = HangKind::kSilence;
+  Round round{};
+  Duration lasts{};                      // since the last sign of life, or since the first rank ended
+  Duration interval{};                   // that counted
+  std::optional<NodeIndex> set_by = {};  // where a rank set the interval through the SDK; none: it is the flag's
+  bool is_advancing = false;             // kSilence: the steps that ranks tell go on
+  std::optional<Rank> quietest = {};     // kSilence: who has been silent for the longest
+  Duration quietest_for{};
+  bool operator==(const HangFound&) const = default;
 };
 struct Tick {  // the time of Engine::NextDeadline() has come
   bool operator==(const Tick&) const = default;
 };
 
-using Event = std::variant<JobSubmitted, MasterStarted, NodeJoined, NodeDenied, NodeLost, PortReserved, PortRefused,
-                           InstanceStarted, InstanceReady, RankSucceeded, RankFailed, InstanceEnded, EvidenceCollected,
-                           FailureJudged, StopRequested, RetryableErrorsAdded, StacksRequested, StacksCaptured, Tick>;
+using Event =
+    std::variant<JobSubmitted, MasterStarted, NodeJoined, NodeDenied, NodeLost, PortReserved, PortRefused,
+                 InstanceStarted, InstanceReady, RankSucceeded, RankFailed, InstanceEnded, EvidenceCollected,
+                 FailureJudged, StopRequested, RetryableErrorsAdded, StacksRequested, StacksCaptured, HangFound, Tick>;
 
 struct Input {
   Moment at;

@@ -14,6 +14,7 @@
 #include "core/job_spec.h"
 #include "core/status.h"
 #include "core/time.h"
+#include "engine/input.h"
 #include "engine/tallies.h"
 
 namespace aimaster {
@@ -215,6 +216,10 @@ struct JobProgress {
 
   std::optional<Monotonic> ranks_started;  // when the starts of this round were ordered
   std::optional<Monotonic> not_before;     // the next round does not start earlier
+
+  std::optional<Monotonic> first_success;   // of this round: a rank that counts for the job's success has ended with 0
+  std::optional<HangFound> hang;            // while its call stacks are being taken
+  std::optional<Monotonic> told_advancing;  // when people were told that the job is silent but advancing
 
   std::vector<StageTime>
       pending_stages;    // of a failure that is not decided yet: which round they belong to is not known

@@ -96,6 +96,17 @@ class Judge {
     return std::move(ruling_);
   }
 
+  Ruling RuleHang() {
+    if (IsQuick()) {
+      times_quick_ = ++job_.quick_failures[judgement_.fault];
+    } else {
+      job_.quick_failures.erase(judgement_.fault);
+    }
+    job_.outside_failures = 0;
+    if (RestartAllowed() && !OverRestarts() && !OverNoProgress()) Restart();
+    return std::move(ruling_);
+  }
+
  private:
   const FaultToleranceParameters& Parameters() const { return job_.spec.fault_tolerance; }
 
@@ -346,6 +357,10 @@ Ruling RuleOnFailure(JobState& job, const Judgement& judgement, Monotonic now) {
 
 Ruling RuleOnInstance(JobState& job, const Judgement& judgement, Monotonic now) {
   return Judge(job, judgement, now).RuleAlone();
+}
+
+Ruling RuleOnHang(JobState& job, const Judgement& judgement) {
+  return Judge(job, judgement, job.failure_began.monotonic).RuleHang();
 }
 
 }  // namespace aimaster

@@ -31,4 +31,7 @@ Ruling RuleOnFailure(JobState& job, const Judgement& judgement, Monotonic now);
 // it may be restarted at all, make no difference.
 Ruling RuleOnInstance(JobState& job, const Judgement& judgement, Monotonic now);
 
+// The same for a hang, which no policy governs: it is nobody's failure that could be called retryable or not.
+Ruling RuleOnHang(JobState& job, const Judgement& judgement);
+
 }  // namespace aimaster

@@ -1,10 +1,10 @@
 // Transition: one step of the engine, being taken. It holds the job, the moment and the result that is being built; the
 // moves a job can make are its functions, and the On() functions say, for every phase, what an input means there.
 //
-// The moves live in five files by what they are about: coming up (transition_start.cc), failing
-// (transition_failure.cc), going down (transition_stop.cc), one instance's restart beside the others
-// (transition_alone.cc), and call stacks (transition_stacks.cc). One file with all of them was rejected: it would be
-// the file that everybody has to read to change anything.
+// The moves live in six files by what they are about: coming up (transition_start.cc), failing
+// (transition_failure.cc), hanging (transition_hang.cc), going down (transition_stop.cc), one instance's restart beside
+// the others (transition_alone.cc), and call stacks (transition_stacks.cc). One file with all of them was rejected: it
+// would be the file that everybody has to read to change anything.
 #pragma once
 
 #include <set>
@@ -51,6 +51,7 @@ class Transition {
   void On(const RetryableErrorsAdded& input);
   void On(const StacksRequested& input);
   void On(const StacksCaptured& input);
+  void On(const HangFound& input);
   void On(const Tick& input);
 
   StepResult TakeResult();
@@ -80,11 +81,25 @@ class Transition {
   void AskForJudgement();
   void Decide(const Judgement& judgement);
   void CarryOut(const Judgement& judgement, Ruling ruling);
-  void RestartJob(const Judgement& judgement, std::string summary);
+  void RestartJob(const Judgement& judgement, const std::string& summary);
   void Pause(const Ruling& ruling);
   bool ShouldIsolate(const Judgement& judgement, std::vector<std::string>& reasons);
   void LoseRanksOf(NodeIndex node, const std::string& reason);
   void LoseSilentRanks(InstanceIndex index, const std::string& reason, bool node_lost);
+
+  // Hanging.
+  bool IsLookedFor(const HangFound& hang) const;
+  void TellAdvancing(const HangFound& hang);
+  void BeginHang(const HangFound& hang);
+  void DecideHang(const StacksCaptured* stacks);
+  Judgement JudgeHang(const HangFound& hang, const StacksCaptured* stacks) const;
+  std::string SilenceText(const HangFound& hang) const;
+  std::string ExitHangText(const HangFound& hang) const;
+  std::string CulpritsText(const std::vector<Rank>& culprits, const std::string& where) const;
+  std::vector<Rank> RunningRanks() const;
+  std::string NodeText(NodeIndex node) const;
+  FailureDetail HangDetail(const Judgement& judgement, Rank rank) const;
+  void KeepRecord(const Judgement& judgement, const std::string& summary);
 
   // One instance alone.
   void DecideApart(const FailureJudged& judged);

@@ -1,6 +1,7 @@
 // Failing: from the first rank that ended badly to the decision.
 #include <algorithm>
 
+#include "core/roles.h"
 #include "engine/failures.h"
 #include "engine/layout.h"
 #include "engine/limits.h"
@@ -21,6 +22,13 @@ bool IsAbout(const JobState& job, const Judgement& judgement) {
          std::ranges::all_of(judgement.details, known, &FailureDetail::instance);
 }
 
+std::string AdviceText(const FaultToleranceParameters& parameters, std::chrono::seconds interval) {
+  return std::string("a collective operation timed out before AIMaster found a hang: with ") +
+         (parameters.enable_job_hang_detection ? "" : "--enable-job-hang-detection=True ") +
+         "--job-hang-interval=" + std::to_string(interval.count()) +
+         " it would have been found first, with the call stacks of all ranks";
+}
+
 }  // namespace
 
 void Transition::On(const RankSucceeded& input) {
@@ -29,6 +37,9 @@ void Transition::On(const RankSucceeded& input) {
   job_.rank_ended[Value(input.rank)] = true;
   ++job_.tallies.ranks_ended;
   SetRanksSucceeded(input.instance, instance->ranks_succeeded + 1);
+  if (!job_.first_success && CountsForSuccess(job_.spec, instance->role, instance->index_in_role)) {
+    job_.first_success = now_.monotonic;
+  }
   if (instance->ranks_succeeded == instance->ranks && !instance->ready) MarkReady(input.instance);
   CloseCollectionWhenComplete();
 }
@@ -80,7 +91,8 @@ void Transition::AddFailure(const RankFailure& failure) {
 
 // An exception beneath a torchrun may be about another's death, which its torchrun has yet to find.
 void Transition::WaitForOtherTorchruns(const RankFailure& failure) {
-  if (job_.phase != Phase::kCollecting || !failure.torchrun || !failure.exit || failure.exit->code != 1) return;
+  if (job_.phase != Phase::kCollecting || job_.hang || !failure.torchrun || !failure.exit || failure.exit->code != 1)
+    return;
   job_.deadlines.collect =
       std::max(job_.deadlines.collect.value_or(now_.monotonic), now_.monotonic + kTorchrunsAreSlow);
 }
@@ -126,7 +138,7 @@ void Transition::Collect(const RankFailure& first) {
 }
 
 void Transition::On(const EvidenceCollected& input) {
-  if (job_.phase != Phase::kCollecting || input.collection != job_.collection) return;
+  if (job_.phase != Phase::kCollecting || job_.hang || input.collection != job_.collection) return;
   job_.collecting_from.erase(input.node);
   for (const Rank rank : input.dumping_core) {
     if (Value(rank) < job_.rank_ended.size() && !job_.rank_ended[Value(rank)]) job_.dumping_core.insert(rank);
@@ -138,8 +150,12 @@ void Transition::On(const EvidenceCollected& input) {
 // and in any case at the cap.
 void Transition::CloseCollectionWhenComplete() {
   if (job_.phase != Phase::kCollecting) return;
-  const bool waiting = job_.deadlines.collect || !job_.collecting_from.empty() || !job_.dumping_core.empty();
   const bool all_ended = job_.tallies.ranks_ended == job_.rank_ended.size();
+  if (job_.hang) {  // its stacks are waited for (transition_hang.cc), unless nobody is left to have any
+    if (all_ended) DecideHang(nullptr);
+    return;
+  }
+  const bool waiting = job_.deadlines.collect || !job_.collecting_from.empty() || !job_.dumping_core.empty();
   if (waiting && !all_ended && job_.deadlines.collect_cap) return;
   job_.deadlines.collect.reset();
   job_.deadlines.collect_cap.reset();
@@ -176,6 +192,10 @@ void Transition::CarryOut(const Judgement& judgement, Ruling ruling) {
   EndStage(Stage::kDecide);
   if (IsAsync(job_)) EndAllStages();
   std::vector<std::string> reasons = judgement.reasons;
+  if (judgement.advised_interval) {
+    reasons.push_back(AdviceText(job_.spec.fault_tolerance, *judgement.advised_interval));
+    Tell("aimaster.hang.advice", "", reasons.back());
+  }
   reasons.insert(reasons.end(), ruling.reasons.begin(), ruling.reasons.end());
   switch (ruling.verdict) {
     case Verdict::kRestart: {
@@ -203,6 +223,7 @@ void Transition::CarryOut(const Judgement& judgement, Ruling ruling) {
     }
     case Verdict::kFail: {
       Record("Fail", ruling.summary, std::move(reasons));
+      if (IsHang(judgement)) KeepRecord(judgement, ruling.summary);
       KeepStagesInThisRound();
       job_.reason_code = judgement.fault;
       job_.reason_message = ruling.summary;
@@ -230,24 +251,14 @@ bool Transition::ShouldIsolate(const Judgement& judgement, std::vector<std::stri
 }
 
 // Opens the next round and its record. The stages of the failure so far become the first ones of the new round.
-void Transition::RestartJob(const Judgement& judgement, std::string summary) {
+void Transition::RestartJob(const Judgement& judgement, const std::string& summary) {
   RoundState& failed = ChangedRound();
   failed.end = job_.failure_began.wall;
   failed.result = RoundResult::kFailed;
   failed.reason = judgement.message;
 
-  CloseRecord(RestartResult::kFailed);  // the round that it began was never ready
-  RestartRecord record;
-  record.restarts = ++job_.restarts;
-  record.restart_time = now_;
-  record.began = job_.failure_began;
-  record.round = job_.round;
-  record.reason = std::move(summary);
-  record.judgement = judgement;
-  record.node_name = job_.nodes[judgement.root_node].name;
-  record.instance_name = job_.instances[Value(judgement.root_instance)].name;
-  job_.records.push_back(std::move(record));
-  changed_records_.insert(job_.records.size() - 1);
+  ++job_.restarts;
+  KeepRecord(judgement, summary);
 
   job_.round = Next(job_.round);
   job_.start_retries = 0;
@@ -257,6 +268,22 @@ void Transition::RestartJob(const Judgement& judgement, std::string summary) {
   ChangedRound();
   job_.status = JobStatus::kRestarting;
   Tell("aimaster.round.restarting", job_.records.back().instance_name, job_.records.back().reason);
+}
+
+// Of a restart that begins.
+void Transition::KeepRecord(const Judgement& judgement, const std::string& summary) {
+  CloseRecord(RestartResult::kFailed);  // the round that the one before began was never ready
+  RestartRecord record;
+  record.restarts = job_.restarts;
+  record.restart_time = now_;
+  record.began = job_.failure_began;
+  record.round = job_.round;
+  record.reason = summary;
+  record.judgement = judgement;
+  record.node_name = job_.nodes[judgement.root_node].name;
+  record.instance_name = job_.instances[Value(judgement.root_instance)].name;
+  job_.records.push_back(std::move(record));
+  changed_records_.insert(job_.records.size() - 1);
 }
 
 void Transition::Pause(const Ruling& ruling) {

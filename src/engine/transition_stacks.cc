@@ -1,5 +1,5 @@
-// Call stacks: ordering them, and what becomes of the answer. Nothing else waits for them here, and nothing that they
-// say changes a decision: they are for people.
+// Call stacks: ordering them, and what becomes of the answer. A hang alone waits for them (transition_hang.cc), and
+// nothing that they say changes a decision: they are for people.
 #include "core/count.h"
 #include "engine/orders.h"
 #include "engine/transition.h"
@@ -32,6 +32,7 @@ void Transition::On(const StacksCaptured& input) {
   Tell("aimaster.hang.stacks", "",
        "stacks of " + std::to_string(input.ranks_answered) + " of " + Count(input.ranks_asked, "rank") + " (" +
            stacks.reason + "): " + input.summary);
+  if (job_.hang) DecideHang(&input);
 }
 
 void Transition::GiveUpOnStacks() {
@@ -39,6 +40,7 @@ void Transition::GiveUpOnStacks() {
   job_.stacks.deadline.reset();
   Tell("aimaster.hang.stacks", "",
        "no stacks (" + job_.stacks.reason + "): they were not there within --stack-timeout");
+  if (job_.hang) DecideHang(nullptr);
 }
 
 }  // namespace aimaster

@@ -147,6 +147,8 @@ void Transition::StartAllInstances() {
   job_.dumping_core.clear();
   job_.deadlines = {.start = now_.monotonic + job_.spec.timing.start_timeout};
   job_.ranks_started = now_.monotonic;
+  job_.first_success.reset();
+  job_.told_advancing.reset();
   for (size_t i = 0; i < job_.instances.size(); ++i) {
     const InstanceIndex index{static_cast<uint32_t>(i)};
     if (!IsDoneForGood(index)) StartTogether(index);

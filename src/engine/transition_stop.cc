@@ -43,6 +43,7 @@ void Transition::StopAll(StopPurpose purpose) {
   job_.phase = Phase::kStopping;
   job_.stop_purpose = purpose;
   job_.deadlines = {};
+  job_.hang.reset();
   if (purpose != StopPurpose::kRestart) job_.not_before.reset();
   job_.collecting_from.clear();
   job_.dumping_core.clear();
@@ -260,6 +261,7 @@ void Transition::End(JobStatus status, std::string reason_code, std::string reas
   job_.deadlines = {};
   job_.stacks.is_under_way = false;
   job_.stacks.deadline.reset();
+  job_.hang.reset();
   if (!job_.rounds.empty()) {
     EndAllStages();
     RoundState& round = ChangedRound();

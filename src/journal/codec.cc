@@ -14,7 +14,7 @@ constexpr std::array<std::string_view, std::variant_size_v<Event>> kEventKinds{
     "JobSubmitted",         "MasterStarted",   "NodeJoined",        "NodeDenied",    "NodeLost",
     "PortReserved",         "PortRefused",     "InstanceStarted",   "InstanceReady", "RankSucceeded",
     "RankFailed",           "InstanceEnded",   "EvidenceCollected", "FailureJudged", "StopRequested",
-    "RetryableErrorsAdded", "StacksRequested", "StacksCaptured",    "Tick"};
+    "RetryableErrorsAdded", "StacksRequested", "StacksCaptured",    "HangFound",     "Tick"};
 
 template <size_t kIndex = 0>
 Result<Event> DecodeEventOfKind(std::string_view kind, const json& from) {

@@ -43,6 +43,24 @@ inline std::string_view Name(C4dLogLevel level) {
   }
   return "unknown";
 }
+inline std::string_view Name(HangRequires requires_what) {
+  switch (requires_what) {
+    case HangRequires::kLog:
+      return "log";
+    case HangRequires::kLogAndProgress:
+      return "log+progress";
+  }
+  return "unknown";
+}
+inline std::string_view Name(HangKind kind) {
+  switch (kind) {
+    case HangKind::kSilence:
+      return "silence";
+    case HangKind::kExit:
+      return "exit";
+  }
+  return "unknown";
+}
 inline std::string_view Name(Severity severity) {
   switch (severity) {
     case Severity::kIsolateNode:
@@ -125,7 +143,7 @@ AIMASTER_FIELDS(FaultToleranceParameters) {
   v("max_num_of_same_error", x.max_num_of_same_error);
   v("max_tolerated_failure_rate", x.max_tolerated_failure_rate), v("c4d_log_level", x.c4d_log_level);
   v("c4d_common_envs", x.c4d_common_envs), v("job_restart_timeout_s", x.job_restart_timeout);
-  v("no_progress_limit", x.no_progress_limit);
+  v("no_progress_limit", x.no_progress_limit), v("hang_requires", x.hang_requires);
 }
 
 AIMASTER_FIELDS(JobSpec) {
@@ -173,7 +191,7 @@ AIMASTER_FIELDS(Judgement) {
   v("source", x.source), v("retryable", x.retryable), v("severity", x.severity), v("node_suspect", x.node_suspect);
   v("address_in_use", x.address_in_use), v("never_started", x.never_started);
   v("is_consequence", x.is_consequence), v("reasons", x.reasons), v("details", x.details);
-  v("failed_ranks", x.failed_ranks);
+  v("failed_ranks", x.failed_ranks), v("advised_interval_s", x.advised_interval), v("stacks", x.stacks);
 }
 
 AIMASTER_FIELDS(JobSubmitted) { v("spec", x.spec); }
@@ -198,10 +216,15 @@ AIMASTER_FIELDS(FailureJudged) {
 }
 AIMASTER_FIELDS(StopRequested) { v("at_once", x.at_once), v("by", x.by); }
 AIMASTER_FIELDS(RetryableErrorsAdded) { v("texts", x.texts); }
+AIMASTER_FIELDS(HangFound) {
+  v("hang", x.kind), v("round", x.round), v("lasts_ns", x.lasts), v("interval_ns", x.interval);
+  v("set_by", x.set_by), v("is_advancing", x.is_advancing), v("quietest", x.quietest);
+  v("quietest_for_ns", x.quietest_for);
+}
 AIMASTER_FIELDS(StacksRequested) { v("by", x.by); }
 AIMASTER_FIELDS(StacksCaptured) {
   v("capture", x.capture), v("ranks_asked", x.ranks_asked), v("ranks_answered", x.ranks_answered);
-  v("path", x.path), v("summary", x.summary);
+  v("path", x.path), v("summary", x.summary), v("culprits", x.culprits), v("where", x.where);
 }
 AIMASTER_FIELDS(Tick) {
   static_cast<void>(v);  // a moment is all there is to it
@@ -278,6 +301,8 @@ AIMASTER_FIELDS(StateRest) {
   v("quick_failures", p.quick_failures), v("failed_workers", p.failed_workers);
   v("free_restarts", p.free_restarts), v("same_step", p.same_step), v("outside_failures", p.outside_failures);
   v("retryable_texts", p.retryable_texts), v("ranks_started_ns", p.ranks_started), v("not_before_ns", p.not_before);
+  v("first_success_ns", p.first_success), v("hang", p.hang);
+  v("told_advancing_ns", p.told_advancing);
   v("pending_stages", p.pending_stages), v("failure_began", p.failure_began), v("stop_began_ns", p.stop_began);
   v("stop_escalations", p.stop_escalations), v("deadlines_ns", p.deadlines), v("stacks", p.stacks),
       v("ranks_ended", x.ranks_ended);

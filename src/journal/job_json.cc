@@ -42,6 +42,14 @@ json Details(const JobSnapshot& snapshot, const RestartRecord& record) {
   return details;
 }
 
+// Of a hang: the ranks that keep the others waiting, where the call stacks name some.
+json Culprits(const Judgement& judgement) {
+  json ranks = json::array();
+  if (!IsHang(judgement) || !judgement.root_rank) return ranks;
+  for (const FailureDetail& detail : judgement.details) ranks.push_back(Value(detail.rank));
+  return ranks;
+}
+
 // Where the output of its last attempt is; null before the first.
 json LogDirectory(const JobDirectory& directory, const JobSpec& spec, const std::string& node,
                   const InstanceState& instance) {
@@ -171,6 +179,10 @@ json RecordsJson(const JobSnapshot& snapshot) {
                        {"scope", record.scope == RestartScope::kJob ? "job" : "instance"},
                        {"isolated", record.isolated_node},
                        {"failed_ranks", judgement.failed_ranks},
+                       {"culprits", Culprits(judgement)},
+                       {"stacks", judgement.stacks.empty() ? json(nullptr) : json(judgement.stacks)},
+                       {"advised_job_hang_interval",
+                        judgement.advised_interval ? json(judgement.advised_interval->count()) : json(nullptr)},
                        {"details", Details(snapshot, record)}});
   }
   return records;

@@ -49,6 +49,11 @@ Status CheckPlausible(const Input& input) {
   if (const auto* failed = std::get_if<RankFailed>(&input.event); failed && !IsPlausible(failed->failure)) {
     return Implausible("a time that no clock shows");
   }
+  if (const auto* hang = std::get_if<HangFound>(&input.event)) {
+    for (const Duration time : {hang->lasts, hang->interval, hang->quietest_for}) {
+      if (time < Duration::zero() || !IsPlausible(time)) return Implausible("how long a job has been hanging");
+    }
+  }
   return {};
 }
 

@@ -72,6 +72,9 @@ Status CheckRows(const JobSpec& spec, const StoredState& stored) {
     }
     if (!CheckPlausible(Input{{}, RankFailed{failure}})) return DoesNotFit("the time of a failure");
   }
+  if (const auto& hang = rest.progress.hang; hang && hang->quietest && Value(*hang->quietest) >= ranks) {
+    return DoesNotFit("a rank hangs that there is not");
+  }
   if (std::ranges::any_of(rest.progress.dumping_core, [&](Rank rank) { return Value(rank) >= ranks; }) ||
       std::ranges::any_of(rest.progress.failed_workers, [&](InstanceIndex i) { return Value(i) >= layout.size(); })) {
     return DoesNotFit("it names a rank or an instance that there is not");
@@ -83,9 +86,10 @@ Status CheckRows(const JobSpec& spec, const StoredState& stored) {
 Status CheckTimes(const StoredState& stored) {
   const StateRest& rest = stored.rest;
   std::vector<Moment> moments{rest.progress.submit_time, rest.progress.failure_began, {rest.progress.stop_began, {}}};
-  for (const auto& deadline : {rest.progress.deadlines.collect, rest.progress.deadlines.collect_cap,
-                               rest.progress.deadlines.start, rest.progress.deadlines.stop,
-                               rest.progress.deadlines.wait, rest.progress.ranks_started, rest.progress.not_before}) {
+  for (const auto& deadline :
+       {rest.progress.deadlines.collect, rest.progress.deadlines.collect_cap, rest.progress.deadlines.start,
+        rest.progress.deadlines.stop, rest.progress.deadlines.wait, rest.progress.ranks_started,
+        rest.progress.not_before, rest.progress.first_success, rest.progress.told_advancing}) {
     if (deadline) moments.push_back({*deadline, {}});
   }
   for (const InstanceState& instance : stored.instances) {
@@ -102,6 +106,7 @@ Status CheckTimes(const StoredState& stored) {
     for (const StageTime& stage : round.stages) moments.push_back(stage.start);
   }
   for (const RestartRecord& record : stored.records) moments.push_back(record.began);
+  if (rest.progress.hang && !CheckPlausible(Input{{}, *rest.progress.hang})) return DoesNotFit("how long it hangs");
   for (const Moment& moment : moments) {
     if (!CheckPlausible(Input{moment, Tick{}})) return DoesNotFit("a time that no clock shows");
   }

@@ -6,6 +6,7 @@
 #include "core/file_name.h"
 #include "core/overloaded.h"
 #include "core/quote.h"
+#include "detect/interval_advice.h"
 #include "detect/judge_apart.h"
 #include "detect/root_cause.h"
 #include "master/commands.h"
@@ -24,7 +25,11 @@ constexpr uint32_t kHeartbeatsAfterReports = 2;         // of a new connection: 
 }  // namespace
 
 Conductor::Conductor(Epoch epoch, std::filesystem::path job_directory, Engine engine, const RuleTable& rules)
-    : epoch_(epoch), job_directory_(std::move(job_directory)), engine_(std::move(engine)), rules_(&rules) {}
+    : epoch_(epoch),
+      job_directory_(std::move(job_directory)),
+      engine_(std::move(engine)),
+      rules_(&rules),
+      hangs_(epoch) {}
 
 void Conductor::Begin(Moment now, const JobSpec& spec, std::string engine_change) {
   if (engine_.job().phase == Phase::kEnded) {  // the predecessor died over its goodbyes: agents that ask are told
@@ -168,6 +173,7 @@ void Conductor::Do(Moment now, const Action& action) {
             } else {
               judged.judgement = Judge(job.failures, ranks, *rules_, [&job](Rank rank) { return PlaceOf(job, rank); });
             }
+            judged.judgement.advised_interval = AdviseInterval(job.failures, job.spec.fault_tolerance);
             Feed(now, std::move(judged));
           },
           [this, now, &action](const FinishJob&) {
@@ -190,7 +196,8 @@ std::optional<Monotonic> Conductor::NextDeadline() const {
   // While the journal can't be written, decisions wait.
   std::optional<Monotonic> next = is_writing_ || !trouble_.empty() ? std::nullopt : engine_.NextDeadline();
   if (next && not_before_) next = std::max(*next, *not_before_);
-  for (const std::optional<Monotonic>& own : {farewell_, stacks_.deadline()}) {
+  const std::optional<Monotonic> look = LooksForHang() ? hangs_.NextLook(engine_.job()) : std::nullopt;
+  for (const std::optional<Monotonic>& own : {farewell_, stacks_.deadline(), look}) {
     if (own && (!next || *own < *next)) next = own;
   }
   return next;
@@ -209,6 +216,7 @@ void Conductor::OnTime(Moment now) {
     }
   }
   StoreStacksWhenDue(now);
+  LookForHang(now);
   if (!farewell_ || now.monotonic < *farewell_) return;
   farewell_.reset();
   LeaveOnce("some agents did not say goodbye");
@@ -373,9 +381,30 @@ void Conductor::Hear(Moment now, NodeIndex node, ConnectionId connection, std::s
     reply.mutable_heartbeat_reply()->set_agent_wall_ns(message.heartbeat().wall_ns());
     reply.mutable_heartbeat_reply()->set_master_wall_ns(now.wall.since_epoch.count());
     Send(node, reply);
-    if (!is_read_only_) LookAtGaps(now, node, connection);
+    if (!is_read_only_) {
+      LookAtGaps(now, node, connection);
+      hangs_.Heard(now.monotonic, node, message.heartbeat(), engine_.job());
+      LookForHang(now);
+    }
   }
   if (message.has_report() && !is_read_only_) TakeIn(now, node, link, message.report());
+}
+
+// A finding is about the job as it is: while something waits to be stepped or to be durable, it is not known how that
+// is.
+bool Conductor::LooksForHang() const {
+  return !is_read_only_ && !is_writing_ && trouble_.empty() && waiting_.empty() && unwritten_.empty();
+}
+
+void Conductor::LookForHang(Moment now) {
+  if (!LooksForHang()) return;
+  HangWatch::Answer answer = hangs_.Look(now.monotonic, engine_.job());
+  for (const NodeIndex node : answer.ask) {
+    v1::Command command;
+    command.mutable_look_now()->set_number(answer.number);
+    SendCommand(node, std::move(command));
+  }
+  if (answer.found) Feed(now, std::move(*answer.found));
 }
 
 void Conductor::TakeIn(Moment now, NodeIndex node, AgentLink& link, const v1::Report& report) {
@@ -442,6 +471,8 @@ void Conductor::Watch(Moment now) {
     Note("node " + std::to_string(Value(node)) + " has been silent for " + FormatDuration(silence));
     effects_.push_back(RecoverAtProvider{node, "silent for " + FormatDuration(silence)});
   }
+  hangs_.Watch(now.monotonic, job);
+  LookForHang(now);
 }
 
 void Conductor::Signal(int signal) {

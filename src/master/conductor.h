@@ -28,6 +28,7 @@
 #include "engine/layout.h"
 #include "journal/journal.h"
 #include "master/agent_table.h"
+#include "master/hang_watch.h"
 #include "master/stack_collector.h"
 
 namespace aimaster {
@@ -137,6 +138,8 @@ class Conductor {
   void Hear(Moment now, NodeIndex node, ConnectionId connection, std::string_view bytes);
   void TakeIn(Moment now, NodeIndex node, AgentLink& link, const v1::Report& report);
   void FindGaps(NodeIndex node, ConnectionId connection, const v1::Hello& hello);
+  void LookForHang(Moment now);
+  bool LooksForHang() const;
   void LookAtGaps(Moment now, NodeIndex node, ConnectionId connection);
   void LoseRanks(Moment now, NodeIndex node, const v1::AttemptId& id, const std::string& reason);
   void StoreStacksWhenDue(Moment now);
@@ -149,6 +152,7 @@ class Conductor {
   Engine engine_;
   const RuleTable* rules_;
   AgentTable agents_;
+  HangWatch hangs_;
   // What should run on a node, for it is known to have started there, and what its agent did not name when it came.
   struct Gaps {
     ConnectionId connection = kNoConnection;

@@ -85,11 +85,20 @@ std::string StackFileName(uint32_t capture) { return "stacks/" + std::to_string(
 
 StacksCaptured SummarizeStacks(const stacks::Capture& capture, std::string path) {
   const stacks::Grouping grouping = stacks::GroupStacks(capture);
+  std::vector<Rank> culprits;
+  const std::optional<stacks::Outlier> outlier = stacks::FindOutlier(capture, grouping);
+  if (outlier) {
+    for (const auto& [from, to] : outlier->ranks.runs()) {
+      for (uint32_t rank = from; rank <= to; ++rank) culprits.push_back(Rank{rank});
+    }
+  }
   return {.capture = capture.number,
           .ranks_asked = static_cast<uint32_t>(grouping.asked.size()),
           .ranks_answered = static_cast<uint32_t>(grouping.answered.size()),
           .path = std::move(path),
-          .summary = stacks::OneLine(capture, grouping)};
+          .summary = stacks::OneLine(capture, grouping),
+          .culprits = std::move(culprits),
+          .where = outlier ? outlier->where : std::string()};
 }
 
 }  // namespace aimaster

@@ -173,11 +173,34 @@ void SimAgent::OnWelcome(const v1::JobConfig& job) {
   if (ending_ == Ending::kOrphaned) ending_ = Ending::kNone;
   node_.disk.orphan_timeout = std::chrono::milliseconds(job.orphan_timeout_ms());
   RenewLease();
-  Perform(conversation_.Heartbeat(node_.Now(), {}));
+  SayHeartbeat();
+}
+
+void SimAgent::SayHeartbeat() { Perform(conversation_.Heartbeat(node_.Now(), Activity())); }
+
+// As log_watch.cc has it, from when the files were last written.
+agent::LogActivity SimAgent::Activity() const {
+  const Monotonic now = node_.Now().monotonic;
+  agent::LogActivity activity;
+  activity.look = look_;
+  for (const auto& [key, life] : attempts_) {
+    const auto directory = node_.disk.attempts.find(key);
+    if (life.has_ended() || !life.has_started || directory == node_.disk.attempts.end()) continue;
+    for (uint32_t local = 0; local < directory->second.ranks.size(); ++local) {
+      const bool is_deaf = world_.broken() == Break::kDeafToOutput;
+      const Duration silent = is_deaf ? Duration(1h) : now - directory->second.ranks[local].printed;
+      if (!activity.quiet) activity.quiet = {.silent = silent};
+      activity.quiet->silent = std::min(activity.quiet->silent, silent);
+      if (activity.quiet->quietest_rank && silent <= activity.quiet->quietest_silent) continue;
+      activity.quiet->quietest_rank = directory->second.first_rank + local;
+      activity.quiet->quietest_silent = silent;
+    }
+  }
+  return activity;
 }
 
 void SimAgent::Beat() {
-  Perform(conversation_.Heartbeat(node_.Now(), {}));
+  SayHeartbeat();
   process.After(kHeartbeatInterval, [this] { Beat(); });
 }
 
@@ -227,6 +250,11 @@ void SimAgent::Obey(const v1::Command& command) {
       collections_.try_emplace(command.collect_evidence().collection(),
                                node_.Now().monotonic + Duration(agent::kEvidenceDrainMax));
       AnswerCollections();
+      break;
+    case v1::Command::kLookNow:
+      if (world_.broken() == Break::kNeverLook) break;
+      look_ = command.look_now().number();
+      SayHeartbeat();
       break;
     case v1::Command::kShutdown:
       End(Ending::kJobOver, Death::kJobOver, true);

@@ -83,6 +83,8 @@ class SimAgent {
   void OnWelcome(const v1::JobConfig& job);
   void Report(v1::Report report) { Perform(conversation_.Say(std::move(report))); }
   void Beat();
+  void SayHeartbeat();
+  agent::LogActivity Activity() const;
   void BeginLease();
   void WriteLease(Monotonic renewed);
   void RenewLease();
@@ -137,6 +139,7 @@ class SimAgent {
   bool dial_waits_ = false;
   std::map<AttemptKey, Life> attempts_;
   std::map<uint32_t, Monotonic> collections_;
+  uint64_t look_ = 0;
   uint32_t reservation_ = 0;
   std::vector<uint32_t> reserved_ports_;
   Ending ending_ = Ending::kNone;

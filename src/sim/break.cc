@@ -30,6 +30,8 @@ constexpr BreakInfo kBreaks[] = {
     {Break::kNeverSendAgain, "never-send-again", "progress", "a command that was sent once is not sent again"},
     {Break::kKeepOldAddress, "keep-old-address", "progress",
      "an older master that writes its address last is not corrected"},
+    {Break::kDeafToOutput, "deaf-to-output", "hangs", "an agent does not hear what ranks print"},
+    {Break::kNeverLook, "never-look", "hangs", "an agent does not look when it is asked to"},
     {Break::kGoodNews, "good-news", "success", "an agent reports exit code 0 for a rank that failed"},
 };
 

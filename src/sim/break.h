@@ -29,6 +29,8 @@ enum class Break {
   kNeverSendAgain,
   kKeepOldAddress,
   kGoodNews,
+  kDeafToOutput,
+  kNeverLook,
 };
 
 struct BreakInfo {

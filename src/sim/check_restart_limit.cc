@@ -29,7 +29,8 @@ class RestartLimit : public Watcher {
     }
     for (; records_ < step.job.records.size(); ++records_) {
       const RestartRecord& record = step.job.records[records_];
-      if (judged == nullptr) AddFailedWorker(step.job, record.judgement.root_instance);  // a start that failed
+      const bool is_start = judged == nullptr && !IsHang(record.judgement);  // that failed
+      if (is_start) AddFailedWorker(step.job, record.judgement.root_instance);
       if (record.scope == RestartScope::kInstance) started_alone_.insert(record.judgement.root_instance);
     }
     for (const Decision& decision : step.result.decisions) {
@@ -56,7 +57,10 @@ class RestartLimit : public Watcher {
       return;
     }
     if (!restarts && decision.kind != "Fail") return;
-    const bool may_restart = judged ? MayRestart(judged->judgement, step) : MayStartAgain(step, restarts);
+    const bool is_hang = records_ < step.job.records.size() && IsHang(step.job.records.back().judgement);
+    const bool may_restart = judged    ? MayRestart(judged->judgement, step)
+                             : is_hang ? MayRestartHanging(restarts)
+                                       : MayStartAgain(step, restarts);
     const bool is_free = judged != nullptr && judged->judgement.category == "preemption";
     if (restarts && !is_free && restarts_ >= limits_.max_num_of_job_restart) {
       return Complain("restart " + std::to_string(restarts_ + 1) + ", and the limit is " +
@@ -149,6 +153,11 @@ class RestartLimit : public Watcher {
                         step.job.reason_message.starts_with("no node was ready for it");
     const bool within = TimesNotStarted(step.job) <= limits_.max_num_of_same_error;
     return by_policy && within && ((!restarted && of_one) || RestartsAreLeft());
+  }
+
+  // No policy is asked. Hangs right after the start are counted too; where that is limited, both answers may be right.
+  bool MayRestartHanging(bool restarted) const {
+    return RestartsAreLeft() && (limits_.no_progress_limit == 0 || restarted);
   }
 
   bool RestartsAreLeft() const { return limits_.enable_job_restart && restarts_ < limits_.max_num_of_job_restart; }

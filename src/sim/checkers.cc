@@ -6,7 +6,7 @@ std::vector<std::unique_ptr<Watcher>> MakeCheckers(World& world) {
   std::vector<std::unique_ptr<Watcher>> all;
   for (const auto make : {MakeOneLifeChecker, MakeAloneChecker, MakeRestartLimitChecker, MakeExitsChecker,
                           MakeReplayChecker, MakeDurableFirstChecker, MakeFencingChecker, MakeLeftoversChecker,
-                          MakeDecidedDeathsChecker, MakeProgressChecker, MakeSuccessChecker}) {
+                          MakeDecidedDeathsChecker, MakeProgressChecker, MakeSuccessChecker, MakeHangsChecker}) {
     all.push_back(make(world));
   }
   return all;

@@ -20,6 +20,7 @@ std::unique_ptr<Watcher> MakeLeftoversChecker(World& world);      // nothing liv
 std::unique_ptr<Watcher> MakeDecidedDeathsChecker(World& world);  // nobody is killed whom nobody decided to kill
 std::unique_ptr<Watcher> MakeProgressChecker(World& world);       // nothing is stuck; the world itself looks
 std::unique_ptr<Watcher> MakeSuccessChecker(World& world);        // success means that every rank ended with 0
+std::unique_ptr<Watcher> MakeHangsChecker(World& world);          // a hang is found in time, and none that is not there
 
 std::vector<std::unique_ptr<Watcher>> MakeCheckers(World& world);
 

@@ -18,6 +18,7 @@ using agent::AttemptKey;
 // What of a rank's directory outlives it.
 struct RankFiles {
   bool has_printed = false;
+  Monotonic printed;  // last, or when it was made
   std::optional<agent::RankExitFile> exit;
 };
 

@@ -64,7 +64,9 @@ void RankLife::Begin() {
     has_printed = true;
     node.disk.attempts[key].ranks[local].has_printed = true;
     node.Poke(key);
+    Print();
   });
+  node.disk.attempts[key].ranks[local].printed = node.Now().monotonic;
   const bool is_calm = world.faults_are_over;
   if (!is_calm && random.Chance(habits.uninterruptible)) {
     process.After(random.Time(0s, habits.works_for),
@@ -74,6 +76,9 @@ void RankLife::Begin() {
   if (!is_calm && fate < habits.fails) {
     process.After(random.Chance(0.3) ? random.Time(0s, 1s) : random.Time(0s, habits.works_for), [this] { Fail(); });
   } else if (!HasAnEnd(world.scenario.spec, rank) || (!is_calm && fate < habits.fails + habits.hangs)) {
+    if (habits.prints_within > Duration::zero() && HasAnEnd(world.scenario.spec, rank)) {
+      process.After(random.Time(0s, habits.works_for), [this] { Hang(); });
+    }
     return;  // neither an end nor a word
   } else {
     process.After(habits.works_for + random.Delay(2s), [this] { Succeed(); });
@@ -81,7 +86,22 @@ void RankLife::Begin() {
 }
 
 void RankLife::Succeed() {
-  if (is_alive && !is_dumping) Die(0, std::nullopt, false, Death::kItsOwn);
+  if (is_alive && !is_dumping && !hangs) Die(0, std::nullopt, false, Death::kItsOwn);
+}
+
+void RankLife::Print() {
+  if (!is_alive || is_dumping || hangs) return;
+  node.disk.attempts[key].ranks[local].printed = node.Now().monotonic;
+  world.OnRankPrinted(*this);
+  const Duration within = world.scenario.ranks.prints_within;
+  if (within > Duration::zero()) process.After(world.random.Time(1ms, within), [this] { Print(); });
+}
+
+void RankLife::Hang() {
+  if (!is_alive || hangs) return;
+  hangs = true;
+  world.SayWorld("rank " + std::to_string(rank) + " hangs");
+  if (world.random.Chance(world.scenario.ranks.hangs_all)) world.HangAll();
 }
 
 void RankLife::Fail() {

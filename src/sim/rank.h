@@ -32,7 +32,8 @@ struct RankLife {
   void Begin();  // executed
   void Signal(int number, Death why);
   void Kill(int number, Death why) { Die(std::nullopt, number, false, why); }
-  void Fail();            // of its own
+  void Fail();  // of its own
+  void Hang();
   bool is_stuck() const;  // can't be killed just now
 
   World& world;
@@ -43,6 +44,7 @@ struct RankLife {
   const uint32_t boot;
   Process process;
   bool is_alive = false;
+  bool hangs = false;  // neither an end nor a word comes of it
   bool has_printed = false;
   bool is_dumping = false;
   bool was_signalled = false;  // by its shim
@@ -61,6 +63,7 @@ struct RankLife {
  private:
   void Die(std::optional<int> exit_code, std::optional<int> exit_signal, bool core, Death why);
   void Succeed();
+  void Print();
   int signalled_ = 0;
 };
 

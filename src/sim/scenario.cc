@@ -99,6 +99,21 @@ void DrawFramework(JobSpec& spec) {
   }
 }
 
+// Jobs of which hangs are looked for, with ranks that print often enough, unless they hang. By the job's id, as above.
+void DrawHangs(Scenario& scenario) {
+  FaultToleranceParameters& parameters = scenario.spec.fault_tolerance;
+  Random random(Fnv1a(scenario.spec.id.text()) + 1);
+  if (parameters.execution_mode == ExecutionMode::kAsync || !random.Chance(0.5)) return;
+  parameters.enable_job_hang_detection = random.Chance(0.8);
+  parameters.job_hang_interval = std::chrono::seconds(random.Between(2, 30));
+  parameters.enable_job_exit_hang_detection = random.Chance(0.5);
+  parameters.job_exit_hang_interval = std::chrono::seconds(random.Between(3, 30));
+  scenario.ranks.prints_within = parameters.job_hang_interval - random.Time(10ms, 1900ms);
+  if (random.Chance(0.6)) scenario.ranks.hangs = std::max(scenario.ranks.hangs, 0.25);
+  scenario.ranks.hangs_all = random.Pick({0.0, 0.7, 1.0});
+  if (random.Chance(0.3)) scenario.fault_count = 0;  // so that it can be told how long finding it takes
+}
+
 }  // namespace
 
 Scenario DrawScenario(Random& random) {
@@ -136,6 +151,7 @@ Scenario DrawScenario(Random& random) {
   if (is_async) DrawAsync(random, scenario.spec);
   if (random.Chance(is_async ? 0.4 : 0.05)) scenario.spec.roles.push_back({Role::kPs, random.Between(1, 2), 1});
   DrawFramework(scenario.spec);
+  DrawHangs(scenario);
   return scenario;
 }
 

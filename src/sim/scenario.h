@@ -51,6 +51,9 @@ struct RankHabits {
   double hardware = 0;         // a failure of its own is one of the node
   double address_in_use = 0;
   Duration works_for{};  // a round, when nothing happens
+  // How long it is silent at most between two lines; zero: it says nothing but its first word.
+  Duration prints_within{};
+  double hangs_all = 0;  // one that hangs makes all that live wait for it
 };
 
 struct Scenario {

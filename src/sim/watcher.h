@@ -39,6 +39,7 @@ class Watcher {
   virtual std::string_view name() const = 0;
 
   virtual void OnRankStarted(const RankLife&) {}
+  virtual void OnRankPrinted(const RankLife&) {}
   virtual void OnRankDied(const RankLife&) {}
   virtual void OnDurable(const DurableStep&) {}
   // A master hands a frame to its connection with an agent.

@@ -307,7 +307,18 @@ void World::TakePeersAlong(const RankLife& first) {
   }
 }
 
+// All wait for one.
+void World::HangAll() {
+  for (auto& [index, node] : nodes) {
+    for (RankLife* rank : node->ranks) rank->hangs = true;
+  }
+}
+
 // ---- what is shown ----
+
+void World::OnRankPrinted(const RankLife& rank) {
+  for (Watcher* watcher : watcher_list_) watcher->OnRankPrinted(rank);
+}
 
 void World::OnDurable(const JournalDisk::Entry& entry) { history.Commit(entry.decoded, watcher_list_); }
 

@@ -93,6 +93,8 @@ class World : private Network::Ends {
   const std::map<std::tuple<uint32_t, uint32_t, uint32_t>, RankLife*>& rank_lives() const { return rank_of_; }
   std::vector<RankLife*> LiveRanksOf(const SimNode& node) const { return node.ranks; }
   void TakePeersAlong(const RankLife& first);
+  void HangAll();
+  void OnRankPrinted(const RankLife& rank);
   void OnRankStarted(const RankLife& rank);
   void OnRankDied(RankLife& rank);
 

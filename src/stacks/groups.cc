@@ -101,6 +101,24 @@ Grouping GroupStacks(const Capture& capture) {
   return grouping;
 }
 
+std::optional<Outlier> FindOutlier(const Capture& capture, const Grouping& grouping) {
+  const size_t all = grouping.answered.size();
+  const Group* busy = nullptr;     // the rarest that does not wait for others
+  const Group* waiting = nullptr;  // the rarest that does
+  for (const Group& group : grouping.groups) {
+    if (group.in_background || group.ranks.empty()) continue;
+    if (!group.has_main && group.waits != Waits::kKernel) continue;
+    const Group*& rarest = group.waits == Waits::kPeers ? waiting : busy;
+    if (rarest == nullptr) rarest = &group;
+  }
+  const Group* found = busy != nullptr ? busy : waiting;
+  if (found == nullptr) return std::nullopt;
+  const bool stands_out = found == busy ? found->ranks.size() * 2 <= all || all == 1 : found->ranks.size() * 2 < all;
+  if (!stands_out) return std::nullopt;
+  const Frame* place = PlaceOf(FramesOf(capture, found->stack));
+  return Outlier{found->ranks, place == nullptr ? "an unknown place" : Describe(*place)};
+}
+
 std::string OneLine(const Capture& capture, const Grouping& grouping) {
   if (grouping.groups.empty()) return "no stack could be taken";
   const Group& first = grouping.groups.front();

@@ -6,6 +6,7 @@
 // others; and of places that are equally rare, those come last that only wait for somebody else (waiting.h).
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -41,5 +42,16 @@ std::vector<Frame> FramesOf(const Capture& capture, uint32_t stack);
 // The capture in one line: who is where nobody else is. "rank 2 is alone at load (train.py:7); 3 of 4 ranks wait for
 // other ranks".
 std::string OneLine(const Capture& capture, const Grouping& grouping);
+
+// Who holds the others up, where the stacks say it.
+struct Outlier {
+  RankSet ranks;      // half of the job's at most, unless it has one only
+  std::string where;  // the innermost frame that says something: "load (data.py:12)"
+};
+
+// The rarest place in which ranks do something else than wait for others; where all wait, the place of a minority that
+// waits somewhere else. None where nobody stands out: most ranks are not to blame for what the rest waits for, as what
+// they do may be a way of waiting that waiting.h does not know.
+std::optional<Outlier> FindOutlier(const Capture& capture, const Grouping& grouping);
 
 }  // namespace aimaster::stacks

@@ -22,6 +22,40 @@ TEST(GroupsTest, TheRankThatIsAloneComesFirst) {
   EXPECT_EQ(OneLine(capture, grouping), "rank 5 is alone at load_batch (train.py:41); 7 of 8 ranks wait for others");
 }
 
+// "2: load_batch (train.py:41)"; empty where nobody stands out.
+std::string OutlierOf(const Capture& capture) {
+  const std::optional<Outlier> outlier = FindOutlier(capture, GroupStacks(capture));
+  return outlier ? outlier->ranks.Text() + ": " + outlier->where : "";
+}
+
+Capture OfMainThreads(const std::vector<std::vector<Frame>>& stacks) {
+  CaptureBuilder builder;
+  for (uint32_t rank = 0; rank < stacks.size(); ++rank)
+    builder.Add(OfRank(rank), std::vector{MainThread(stacks[rank])});
+  return builder.Take();
+}
+
+TEST(GroupsTest, WhoDoesNotWaitHoldsTheOthersUp) {
+  EXPECT_EQ(OutlierOf(OneOf(8, 5)), "5: load_batch (train.py:41)");
+  EXPECT_EQ(OutlierOf(OfMainThreads({InLoad()})), "0: load_batch (train.py:41)") << "a job of one rank";
+  EXPECT_EQ(OutlierOf(OfMainThreads({InLoad(), InLoad(), InAllReduce(), InAllReduce()})),
+            "0-1: load_batch (train.py:41)");
+}
+
+TEST(GroupsTest, NobodyHoldsTheOthersUpWhereAllDoTheSame) {
+  EXPECT_EQ(OutlierOf(OfMainThreads({4, InAllReduce()})), "");
+  EXPECT_EQ(OutlierOf(OfMainThreads({4, InLoad()})), "");
+  EXPECT_EQ(OutlierOf(OfMainThreads({InLoad(), InLoad(), InLoad(), InAllReduce()})), "") << "most may wait unseen";
+  EXPECT_EQ(OutlierOf(Capture{}), "");
+}
+
+TEST(GroupsTest, OfThoseThatAllWaitAMinorityElsewhereStandsOut) {
+  std::vector<Frame> barrier = InAllReduce();
+  barrier[1].line = 77;
+  EXPECT_EQ(OutlierOf(OfMainThreads({InAllReduce(), barrier, InAllReduce(), InAllReduce()})), "1: step (train.py:77)");
+  EXPECT_EQ(OutlierOf(OfMainThreads({InAllReduce(), barrier})), "") << "one of the two, and nobody knows which";
+}
+
 TEST(GroupsTest, OfTwoRanksTheOneThatWaitsForTheOtherComesLast) {
   for (const uint32_t culprit : {0u, 1u}) {
     const Capture capture = OneOf(2, culprit);
