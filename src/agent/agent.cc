@@ -101,7 +101,11 @@ Agent::Agent(boost::asio::io_context& io, AgentOptions options, AgentFile file)
       first_heartbeats_timer_(io),
       lease_timer_(io),
       collection_timer_(io),
-      goodbye_timer_(io) {}
+      goodbye_timer_(io),
+      hang_timer_(io),
+      checkpoint_timer_(io) {
+  if (file_.hang_setting) tidings_.SetHang(*file_.hang_setting);
+}
 
 AgentIdentity Agent::MakeIdentity() {
   return {.node = options_.node,
@@ -117,7 +121,11 @@ Attempts::Callbacks Agent::MakeAttemptCallbacks() {
   return {.report = [this](v1::Report report) { Report(std::move(report)); },
           .on_rank_ended = [this](const AttemptLife& attempt, RankEnd& end) { OnRankEnded(attempt, end); },
           .report_rank_end = [this](const AttemptLife& attempt, const RankEnd& end) { ReportRankEnd(attempt, end); },
-          .on_running = [this](const AttemptLife& attempt) { logs_.Add(attempt.claim(), false); },
+          .on_running =
+              [this](const AttemptLife& attempt) {
+                logs_.Add(attempt.claim(), false);
+                OnRoundOf(attempt);
+              },
           .on_ended = [this](const AttemptLife& attempt) { OnEnded(attempt); },
           .on_nameless_ended = [this] { ExitWhenIdle(); }};
 }
@@ -225,7 +233,7 @@ void Agent::SayHeartbeat() {
   const Moment now = Now();
   LogActivity activity = logs_.ActivityAt(now.monotonic);
   activity.look = look_;
-  Perform(conversation_.Heartbeat(now, activity, progress_));
+  Perform(conversation_.Heartbeat(now, activity, tidings_));
 }
 
 void Agent::BeatSoon(int times) {
@@ -380,6 +388,7 @@ void Agent::ReportRankEnd(const AttemptLife& attempt, const RankEnd& end) {
       MakeRankReport(attempt.directory(), attempt.claim(), end, conversation_.clock().Estimate(), matcher_,
                      attempt.claim().boot_id == file_.boot_id ? std::optional(Now()) : std::nullopt);
   AddWordsOfRank(attempt, end, *report.mutable_rank_exited());
+  PassCheckpointOn();  // what was saved before it died
   Report(std::move(report));
 }
 
@@ -388,7 +397,7 @@ void Agent::OnEnded(const AttemptLife& attempt) {
   if (attempt.own_port != 0) ports_.Release(attempt.own_port);
   logs_.Remove(attempt.key());
   core_dumps_.Forget(attempt.key());
-  std::erase_if(steps_, [&](const auto& entry) { return entry.first.first == attempt.key(); });
+  tidings_.Forget(attempt.key());
   ExitWhenIdle();
 }
 

@@ -25,6 +25,7 @@
 #include "agent/port_holder.h"
 #include "agent/sdk_api.h"
 #include "agent/stack_helper.h"
+#include "agent/tidings.h"
 #include "agent/timer.h"
 #include "core/ids.h"
 #include "detect/pattern_matcher.h"
@@ -61,6 +62,11 @@ class Agent : private SdkApi::Node {
   int exit_code() const { return exit_code_; }
 
  private:
+  // Who says something: an instance's attempt, and which rank of it, where that is known.
+  struct Speaker {
+    AttemptKey attempt;
+    std::optional<ClaimedRank> rank;
+  };
   // Why the agent ends once nothing runs here any more.
   enum class Ending { kNone, kOrphaned, kJobOver };
 
@@ -95,8 +101,16 @@ class Agent : private SdkApi::Node {
   // What ranks say (agent_sdk.cc).
   void ServeRanks();
   Status AddRetryableErrors(const std::vector<std::string>& texts) override;
-  Status SetStep(pid_t caller, std::optional<uint32_t> rank, uint64_t step) override;
+  Status SetStep(const SdkCaller& caller, uint64_t step, std::optional<double> loss) override;
+  Status SetCheckpoint(const SdkCaller& caller, uint64_t step) override;
+  Status SendMessage(const SdkCaller& caller, const std::string& content) override;
+  Status SetHangInterval(const SdkCaller& caller, int64_t interval_ms) override;
   SdkApi::Node::State GetState() const override;
+  Result<Speaker> FindSpeaker(const SdkCaller& caller) const;
+  Result<Tidings::RankKey> FindLiveRank(const SdkCaller& caller);
+  void OnRoundOf(const AttemptLife& attempt);
+  void PassHangSettingOn();
+  void PassCheckpointOn();
   void LearnRetryableErrors(std::span<const std::string> texts);
   void ReportRetryableErrors(const std::vector<std::string>& texts);
   void ShareRetryableErrors(std::vector<std::string> of_master);
@@ -133,11 +147,12 @@ class Agent : private SdkApi::Node {
   MasterLink link_;
   std::map<uint32_t, Monotonic> collections_;  // not yet answered, with the latest time to do so
   SdkApi sdk_api_{*this};
-  std::unique_ptr<LocalServer> sdk_socket_;                    // null: it can't be served, and ranks are not told of it
-  std::map<std::pair<AttemptKey, uint32_t>, uint64_t> steps_;  // by local rank; lost with us, and told again soon
+  std::unique_ptr<LocalServer> sdk_socket_;  // null: it can't be served, and ranks are not told of it
+  Tidings tidings_;                          // lost with us but for the hang interval, and told again soon
+  bool hang_changed_ = false;                // since it was passed on
+  std::optional<v1::Checkpoint> new_checkpoint_;
   StackHelper stack_helper_;
-  std::optional<Progress> progress_;                           // none: no rank has told a step
-  uint64_t look_ = 0;                                          // the number of the last LookNow
+  uint64_t look_ = 0;  // the number of the last LookNow
   Ending ending_ = Ending::kNone;
   bool is_exiting_ = false;
   int exit_code_ = 0;
@@ -150,6 +165,10 @@ class Agent : private SdkApi::Node {
   Timer lease_timer_;
   Timer collection_timer_;
   Timer goodbye_timer_;
+  Timer hang_timer_;
+  bool hang_timer_runs_ = false;
+  Timer checkpoint_timer_;
+  bool checkpoint_timer_runs_ = false;
 };
 
 }  // namespace aimaster::agent

@@ -42,9 +42,25 @@ std::vector<std::string> ParseTexts(const json& list) {
   return texts;
 }
 
+std::optional<HangSetting> ParseHang(const json& object) {
+  if (!object.is_object() || !object.contains("interval_ms") || !object["interval_ms"].is_number_integer()) return {};
+  if (!object.contains("set_at_ns") || !object["set_at_ns"].is_number_unsigned()) return {};
+  if (!object.contains("round") || !object["round"].is_number_unsigned()) return {};
+  HangSetting setting{.interval_ms = object["interval_ms"].get<int64_t>(),
+                      .set_at_ns = object["set_at_ns"].get<uint64_t>(),
+                      .round = static_cast<uint32_t>(object["round"].get<uint64_t>())};
+  return setting.interval_ms >= kHangIntervalOffMs ? std::optional(setting) : std::nullopt;
+}
+
 }  // namespace
 
 std::string FormatAgentFile(const AgentFile& file) {
+  json hang = nullptr;
+  if (file.hang_setting) {
+    hang = {{"interval_ms", file.hang_setting->interval_ms},
+            {"set_at_ns", file.hang_setting->set_at_ns},
+            {"round", file.hang_setting->round}};
+  }
   return json{{"pid", file.process.pid},
               {"start_ticks", file.process.start_ticks},
               {"boot_id", file.boot_id},
@@ -52,7 +68,8 @@ std::string FormatAgentFile(const AgentFile& file) {
               {"orphan_timeout_ms", file.orphan_timeout_ms},
               {"log_max_bytes", file.log_max_bytes},
               {"socket", file.socket},
-              {"retryable_errors", FormatTexts(file.retryable_errors)}}
+              {"retryable_errors", FormatTexts(file.retryable_errors)},
+              {"hang_setting", hang}}
              .dump(-1, ' ', false, json::error_handler_t::replace) +
          "\n";
 }
@@ -78,6 +95,7 @@ std::optional<AgentFile> ParseAgentFile(std::string_view text) {
   file.boot_id = boot_id->get<std::string>();
   const auto socket = object.find("socket");
   if (socket != object.end() && socket->is_string()) file.socket = socket->get<std::string>();
+  if (object.contains("hang_setting")) file.hang_setting = ParseHang(object["hang_setting"]);
   if (object.contains("retryable_errors")) file.retryable_errors = ParseTexts(object["retryable_errors"]);
   return file;
 }

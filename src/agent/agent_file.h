@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "agent/process_identity.h"
+#include "agent/tidings.h"
 #include "core/error.h"
 
 namespace aimaster::agent {
@@ -21,6 +22,7 @@ struct AgentFile {
   uint64_t log_max_bytes = 0;
   std::string socket;                         // that ranks speak to us through; empty: there never was one
   std::vector<std::string> retryable_errors;  // the job's own
+  std::optional<HangSetting> hang_setting;    // the last that a rank has set
   bool operator==(const AgentFile&) const = default;
 };
 std::string FormatAgentFile(const AgentFile& file);

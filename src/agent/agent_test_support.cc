@@ -107,11 +107,12 @@ int AgentTest::WaitForAgent() {
   return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
 }
 
-void AgentTest::OrderStart(uint32_t attempt, uint32_t ranks) {
+void AgentTest::OrderStart(uint32_t attempt, uint32_t ranks, uint32_t round) {
   v1::Command command;
   v1::StartInstance& start = *command.mutable_start_instance();
   start.mutable_id()->set_attempt(attempt);
   start.set_instance_name(kJobId + "-worker-0");
+  start.set_round(round);
   for (uint32_t i = 0; i < ranks; ++i) {
     v1::RankLaunch& rank = *start.add_ranks();
     rank.set_rank(i);

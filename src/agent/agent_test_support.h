@@ -35,7 +35,7 @@ class AgentTest : public testing::Test {
   // Its exit code; −1 when it does not end, or is killed.
   int WaitForAgent();
 
-  void OrderStart(uint32_t attempt = 0, uint32_t ranks = 1);
+  void OrderStart(uint32_t attempt = 0, uint32_t ranks = 1, uint32_t round = 0);
   void OrderStop(uint32_t attempt = 0, bool at_once = false);
   bool Has(v1::Report::BodyCase kind, uint32_t attempt = 0) { return master->Find(kind, attempt) != nullptr; }
   [[nodiscard]] bool Await(v1::Report::BodyCase kind, uint32_t attempt = 0) {

@@ -497,4 +497,24 @@ std::vector<StackTarget> Attempts::StackTargets() const {
   return targets;
 }
 
+std::optional<uint32_t> Attempts::Round() const {
+  std::optional<uint32_t> round;
+  for (const auto& [key, life] : attempts_) {
+    if (!life->has_ended()) round = std::max(round.value_or(0), life->claim().round);
+  }
+  return round;
+}
+
+const Claim* Attempts::ClaimOf(AttemptKey key) const {
+  const auto found = attempts_.find(key);
+  return found == attempts_.end() ? nullptr : &found->second->claim();
+}
+
+const Claim* Attempts::ClaimOf(const std::string& instance_name, uint32_t attempt) const {
+  for (const auto& [key, life] : attempts_) {
+    if (key.attempt == attempt && life->claim().instance_name == instance_name) return &life->claim();
+  }
+  return nullptr;
+}
+
 }  // namespace aimaster::agent

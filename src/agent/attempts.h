@@ -6,6 +6,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -67,6 +68,11 @@ class Attempts : public AttemptOwner {
   bool IsIdle() const;
   std::vector<LiveRank> LiveRanks() const;
   std::vector<StackTarget> StackTargets() const;  // the same, with what taking their stacks needs
+  // The greatest round of those that live here; none: nobody does.
+  std::optional<uint32_t> Round() const;
+  // Of a life that is known, and may have ended; null: it is not.
+  const Claim* ClaimOf(AttemptKey key) const;
+  const Claim* ClaimOf(const std::string& instance_name, uint32_t attempt) const;
   Status HasDescriptors() const override;
 
  private:

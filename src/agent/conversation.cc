@@ -41,10 +41,33 @@ bool SaysTheSame(const v1::Report& a, const v1::Report& b) {
     case v1::Report::kPortRefused:
     case v1::Report::kEvidenceCollected:
     case v1::Report::kStacksCaptured:
+    case v1::Report::kCustomMessage:  // said twice, it was meant twice
+    case v1::Report::kCheckpoint:
     case v1::Report::BODY_NOT_SET:
       break;
   }
   return false;
+}
+
+uint64_t Nanoseconds(Monotonic time) { return static_cast<uint64_t>(time.since_origin.count()); }
+
+void AddTidings(const Tidings& tidings, v1::Heartbeat& heartbeat) {
+  if (const auto& hang = tidings.hang()) {
+    v1::HangSetting& setting = *heartbeat.mutable_hang_setting();
+    setting.set_interval_ms(hang->interval_ms);
+    setting.set_set_at_ns(hang->set_at_ns);
+    setting.set_round(hang->round);
+  }
+  if (const auto all = tidings.Overall()) {
+    v1::Progress& progress = *heartbeat.mutable_progress();
+    progress.set_step(all->step);
+    progress.set_advanced_ns(Nanoseconds(all->advanced));
+    if (all->checkpoint_step) {
+      progress.set_checkpoint_step(*all->checkpoint_step);
+      progress.set_checkpoint_ns(Nanoseconds(all->checkpoint_at));
+    }
+    if (all->loss) progress.set_loss(*all->loss);
+  }
 }
 
 }  // namespace
@@ -154,7 +177,11 @@ Steps Conversation::Say(v1::Report report) {
   return {ToSend(numbered)};
 }
 
-Steps Conversation::Heartbeat(Moment now, const LogActivity& activity, const std::optional<Progress>& progress) {
+size_t Conversation::CountUnacknowledged(v1::Report::BodyCase kind) const {
+  return static_cast<size_t>(std::ranges::count(queue_.unacknowledged(), kind, &v1::Report::body_case));
+}
+
+Steps Conversation::Heartbeat(Moment now, const LogActivity& activity, const Tidings& tidings) {
   if (!is_welcomed()) return {};
   const ClockEstimate clock = clock_.Estimate();
   v1::ToMaster message;
@@ -171,10 +198,7 @@ Steps Conversation::Heartbeat(Moment now, const LogActivity& activity, const std
     heartbeat.set_quietest_silent_ns(activity.quiet->quietest_silent.count());
   }
   heartbeat.set_look(activity.look);
-  if (progress) {
-    heartbeat.mutable_progress()->set_step(progress->step);
-    heartbeat.mutable_progress()->set_advanced_ns(static_cast<uint64_t>(progress->advanced.since_origin.count()));
-  }
+  AddTidings(tidings, heartbeat);
   return {ToSend(message)};
 }
 

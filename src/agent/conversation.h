@@ -19,6 +19,7 @@
 
 #include "agent/attempt_files.h"
 #include "agent/clock_offset.h"
+#include "agent/tidings.h"
 #include "aimaster/v1/agent.pb.h"
 #include "core/time.h"
 #include "wire/report_queue.h"
@@ -46,12 +47,6 @@ struct LogActivity {
   };
   std::optional<Quiet> quiet = {};
   uint64_t look = 0;  // the last LookNow that this was looked for after; 0: none
-};
-
-// How far the ranks that run here are, as they have told.
-struct Progress {
-  uint64_t step = 0;   // the greatest
-  Monotonic advanced;  // when one last told a greater step than its last
 };
 
 // What has to be done, in this order.
@@ -91,10 +86,11 @@ class Conversation {
 
   // Keeps the report until it is acknowledged. One that says the same as one still kept is left out.
   Steps Say(v1::Report report);
-  Steps Heartbeat(Moment now, const LogActivity& activity, const std::optional<Progress>& progress = {});
+  Steps Heartbeat(Moment now, const LogActivity& activity, const Tidings& tidings = {});
 
   bool is_welcomed() const { return state_ == State::kWelcomed; }
   uint64_t greatest_epoch() const { return greatest_epoch_; }
+  size_t CountUnacknowledged(v1::Report::BodyCase kind) const;
   bool has_unacknowledged() const { return !queue_.unacknowledged().empty(); }
   ClockOffset& clock() { return clock_; }
 

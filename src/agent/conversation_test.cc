@@ -204,19 +204,44 @@ TEST_F(ConversationTest, HeartbeatsTellForHowLongItHasBeenQuiet) {
   const Moment now{{Duration(5'000)}, {Duration(1'000)}};
   v1::Heartbeat heartbeat = Sent(conversation.Heartbeat(now, {})[0]).heartbeat();
   EXPECT_FALSE(heartbeat.has_silent_ns()) << "no rank runs";
-  EXPECT_FALSE(heartbeat.has_progress()) << "none has told a step";
   EXPECT_EQ(heartbeat.look(), 0u);
 
   const LogActivity activity{
       .quiet = LogActivity::Quiet{.silent = Duration(70), .quietest_rank = 3, .quietest_silent = Duration(80)},
       .look = 9};
-  heartbeat = Sent(conversation.Heartbeat(now, activity, Progress{12, {Duration(4'000)}})[0]).heartbeat();
+  heartbeat = Sent(conversation.Heartbeat(now, activity)[0]).heartbeat();
   EXPECT_EQ(heartbeat.silent_ns(), 70);
   EXPECT_EQ(heartbeat.quietest_rank(), 3u);
   EXPECT_EQ(heartbeat.quietest_silent_ns(), 80);
   EXPECT_EQ(heartbeat.look(), 9u);
-  EXPECT_EQ(heartbeat.progress().step(), 12u);
-  EXPECT_EQ(heartbeat.progress().advanced_ns(), 4'000u);
+}
+
+TEST_F(ConversationTest, HeartbeatsTellWhatRanksHaveTold) {
+  Connect(4);
+  Tidings tidings;
+  v1::Heartbeat heartbeat = Sent(conversation.Heartbeat({}, {}, tidings)[0]).heartbeat();
+  EXPECT_FALSE(heartbeat.has_hang_setting());
+  EXPECT_FALSE(heartbeat.has_progress());
+  tidings.SetHang({.interval_ms = kHangIntervalOffMs, .set_at_ns = 77, .round = 3});
+  tidings.SetStep({{0, 0}, 0}, 90, 0.5, Monotonic{Duration(100)});
+  tidings.SetCheckpoint({{0, 0}, 0}, 80, Monotonic{Duration(60)});
+  heartbeat = Sent(conversation.Heartbeat({}, {}, tidings)[0]).heartbeat();
+  EXPECT_EQ(heartbeat.hang_setting().interval_ms(), kHangIntervalOffMs);
+  EXPECT_EQ(heartbeat.hang_setting().set_at_ns(), 77u);
+  EXPECT_EQ(heartbeat.hang_setting().round(), 3u);
+  EXPECT_EQ(heartbeat.progress().step(), 90u);
+  EXPECT_EQ(heartbeat.progress().checkpoint_step(), 80u);
+  EXPECT_EQ(heartbeat.progress().checkpoint_ns(), 60u);
+  EXPECT_EQ(heartbeat.progress().loss(), 0.5);
+}
+
+TEST_F(ConversationTest, AMessageThatIsSaidTwiceIsTwoMessages) {
+  v1::Report message;
+  message.mutable_custom_message()->set_content("loss is NaN");
+  conversation.Say(message);
+  conversation.Say(message);
+  EXPECT_EQ(conversation.CountUnacknowledged(v1::Report::kCustomMessage), 2u);
+  EXPECT_EQ(conversation.CountUnacknowledged(v1::Report::kRetryableErrors), 0u);
 }
 
 TEST(ClockOffsetTest, TheFastestAnswerCounts) {

@@ -175,8 +175,10 @@ TEST(AgentFileTest, ReadsWhatItWrote) {
                        .orphan_timeout_ms = 6,
                        .log_max_bytes = 7,
                        .socket = "/run/s",
-                       .retryable_errors = {"connect timeout", "\xff\n\""}};
+                       .retryable_errors = {"connect timeout", "\xff\n\""},
+                       .hang_setting = HangSetting{.interval_ms = -1, .set_at_ns = UINT64_MAX, .round = 8}};
   EXPECT_EQ(ParseAgentFile(FormatAgentFile(file)), file);
+  EXPECT_EQ(ParseAgentFile(FormatAgentFile({.boot_id = "b"})), AgentFile{.boot_id = "b"});
   EXPECT_FALSE(ParseAgentFile("{}"));
 }
 

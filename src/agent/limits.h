@@ -53,6 +53,19 @@ inline constexpr size_t kDescriptorsSpare = 8;
 inline constexpr size_t kSdkConnectionsMax = 64;  // of ranks that speak to us; the oldest gives way
 inline constexpr auto kProcessPoll = 200ms;       // of one for which there is no descriptor
 
+// What ranks say.
+inline constexpr size_t kMessageMaxBytes = 4096;  // of a message for people
+inline constexpr uint32_t kMessagesAtOnce = 10;   // of one rank; then one in each kMessageEvery
+inline constexpr auto kMessageEvery = 1s;
+inline constexpr size_t kMessagesKeptMax = 256;    // that the master has not acknowledged
+inline constexpr auto kCheckpointPace = 10s;       // each is made durable; of more, the newest
+inline constexpr auto kHangSettingPace = 100ms;    // it is passed on and kept at once, but no more often than this
+inline constexpr auto kSaidAtMost = 3600s;         // ago: what claims to be older was told by another clock
+inline constexpr int64_t kHangIntervalOffMs = -1;  // HangSetting.interval_ms
+inline constexpr int64_t kHangIntervalOwnMs = 0;   // the job's own
+inline constexpr double kHangSecondsMax = 1e9;
+static_assert(kMessageMaxBytes <= kErrorTextMaxBytes && kHangSettingPace < kHeartbeatInterval);
+
 // Starting a shim where processes or memory are used up.
 inline constexpr auto kSpawnPatience = 3s;
 inline constexpr auto kSpawnRetry = 100ms;

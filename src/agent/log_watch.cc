@@ -59,6 +59,14 @@ void LogWatch::RankEnded(AttemptKey key, uint32_t local, bool well) {
   LookAt(key, found->second);
 }
 
+void LogWatch::RankSpoke(AttemptKey key, uint32_t local) {
+  const auto found = watched_.find(key);
+  if (found == watched_.end() || found->second.is_ready) return;
+  const auto rank = std::ranges::find(found->second.ranks, local, &RankLog::local);
+  if (rank == found->second.ranks.end() || std::exchange(rank->counts_as_ready, true)) return;
+  LookAt(key, found->second);
+}
+
 RankWords LogWatch::WordsOf(const Claim& claim, uint32_t local) {
   const Monotonic now = MonotonicNow();
   std::optional<RankLog> opened;

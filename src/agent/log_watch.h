@@ -25,13 +25,15 @@ namespace aimaster::agent {
 
 class LogWatch {
  public:
-  // `on_ready`: each rank of the attempt has printed something, or ended well. Once per attempt.
+  // `on_ready`: each rank of the attempt has printed or told something, or ended well. Once per attempt.
   LogWatch(boost::asio::io_context& io, PatternMatcher& matcher, std::string reserve_path,
            std::function<void(AttemptKey)> on_ready);
 
   void SetMaxBytes(uint64_t max_bytes) { max_bytes_ = max_bytes; }  // of each file of attempts added from now on
   void Add(const Claim& claim, bool is_ready);
   void RankEnded(AttemptKey key, uint32_t local, bool well);
+  // It has told us something, which is as good a sign of life as the first output.
+  void RankSpoke(AttemptKey key, uint32_t local);
   // What a rank that has ended said, also of an attempt that is not watched (any more).
   RankWords WordsOf(const Claim& claim, uint32_t local);
   // Looks a last time and lets go.

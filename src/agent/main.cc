@@ -121,7 +121,9 @@ int Main(int argc, char** argv) {
   const auto text = ReadSmallFile(node_directory + "/agent.json", kSmallFileMaxBytes);
   AgentFile file = (text ? ParseAgentFile(*text) : std::nullopt).value_or(AgentFile{});
   file.process = {::getpid(), self->start_ticks};
-  file.boot_id = ReadBootId();
+  const std::string boot_id = ReadBootId();
+  if (file.boot_id != boot_id) file.hang_setting.reset();  // its time is of another clock, and who set it is gone
+  file.boot_id = boot_id;
 
   boost::asio::io_context io(1);
   Agent agent(io, std::move(*options), std::move(file));

@@ -132,14 +132,26 @@ struct HangFound {
   Duration quietest_for{};
   bool operator==(const HangFound&) const = default;
 };
+struct CustomMessageSent {  // by the job's own code, for people
+  InstanceIndex instance{};
+  std::optional<Rank> rank;  // none: one of the instance's
+  std::string content;       // at most kErrorTextMaxBytes
+  bool operator==(const CustomMessageSent&) const = default;
+};
+struct CheckpointTold {  // by the job's own code
+  Round round{};
+  uint64_t step = 0;
+  Wall time;  // by the master's clock
+  bool operator==(const CheckpointTold&) const = default;
+};
 struct Tick {  // the time of Engine::NextDeadline() has come
   bool operator==(const Tick&) const = default;
 };
 
-using Event =
-    std::variant<JobSubmitted, MasterStarted, NodeJoined, NodeDenied, NodeLost, PortReserved, PortRefused,
-                 InstanceStarted, InstanceReady, RankSucceeded, RankFailed, InstanceEnded, EvidenceCollected,
-                 FailureJudged, StopRequested, RetryableErrorsAdded, StacksRequested, StacksCaptured, HangFound, Tick>;
+using Event = std::variant<JobSubmitted, MasterStarted, NodeJoined, NodeDenied, NodeLost, PortReserved, PortRefused,
+                           InstanceStarted, InstanceReady, RankSucceeded, RankFailed, InstanceEnded, EvidenceCollected,
+                           FailureJudged, StopRequested, RetryableErrorsAdded, StacksRequested, StacksCaptured,
+                           HangFound, CustomMessageSent, CheckpointTold, Tick>;
 
 struct Input {
   Moment at;

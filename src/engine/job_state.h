@@ -92,6 +92,13 @@ struct StageTime {
   bool operator==(const StageTime&) const = default;
 };
 
+// What the training has saved.
+struct Checkpoint {
+  uint64_t step = 0;
+  Wall at;  // by the master's clock
+  bool operator==(const Checkpoint&) const = default;
+};
+
 enum class RoundResult { kRunning, kSucceeded, kFailed, kStopped };
 std::string_view Name(RoundResult result);  // "Running"
 
@@ -104,6 +111,7 @@ struct RoundState {
   RoundResult result = RoundResult::kRunning;
   std::string reason;  // why it ended, one line
   std::vector<StageTime> stages;
+  std::optional<Checkpoint> checkpoint = {};  // the last that it told
   bool operator==(const RoundState&) const = default;
 };
 

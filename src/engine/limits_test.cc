@@ -214,5 +214,29 @@ TEST(LimitsTest, TextsOfTheJobsOwnHaveABound) {
   EXPECT_TRUE(result.events.front().message.contains("'text 64'")) << result.events.front().message;
 }
 
+TEST(MessageTest, WhatTheJobSaysIsAnEventAndChangesNothing) {
+  EngineHarness job;
+  job.Run();
+  const JobState before = job.job();
+  const StepResult result = job.Feed(CustomMessageSent{InstanceIndex{1}, Rank{1}, "loss is NaN"});
+  ASSERT_EQ(result.events.size(), 1u);
+  EXPECT_EQ(result.events.front().type, "aimaster.custom.message");
+  EXPECT_EQ(result.events.front().subject, before.instances[1].name);
+  EXPECT_EQ(result.events.front().message, "rank 1: loss is NaN");
+  EXPECT_TRUE(result.actions.empty());
+  EXPECT_EQ(job.job(), before);
+  EXPECT_EQ(job.Feed(CustomMessageSent{InstanceIndex{0}, {}, "x"}).events.front().message, "x");
+}
+
+TEST(CheckpointTest, ARoundKeepsItsNewestCheckpoint) {
+  EngineHarness job;
+  job.Run();
+  const auto at = [](int seconds) { return Wall{std::chrono::seconds(seconds)}; };
+  EXPECT_EQ(job.Feed(CheckpointTold{Round{0}, 80, at(5)}).changed_rounds, (std::vector<size_t>{0}));
+  EXPECT_EQ(job.Feed(CheckpointTold{Round{0}, 70, at(4)}), StepResult{}) << "told late";
+  EXPECT_EQ(job.Feed(CheckpointTold{Round{1}, 90, at(6)}), StepResult{}) << "of another round";
+  EXPECT_EQ(job.job().rounds.back().checkpoint, (Checkpoint{80, at(5)}));
+}
+
 }  // namespace
 }  // namespace aimaster

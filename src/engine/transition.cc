@@ -198,6 +198,23 @@ void Transition::On(const RetryableErrorsAdded& input) {
   Act(ShareRetryableErrors{known});
 }
 
+// It changes nothing; who is told of events is told of it, whatever the job is doing.
+void Transition::On(const CustomMessageSent& input) {
+  if (job_.phase == Phase::kNew || job_.phase == Phase::kEnded) return;
+  if (Value(input.instance) >= job_.instances.size()) return;
+  const std::string who = input.rank ? "rank " + std::to_string(Value(*input.rank)) + ": " : "";
+  Tell("aimaster.custom.message", job_.instances[Value(input.instance)].name, who + input.content);
+}
+
+// Several ranks may save parts of one checkpoint; it is there when the last has.
+void Transition::On(const CheckpointTold& input) {
+  if (job_.phase == Phase::kNew || job_.phase == Phase::kEnded) return;
+  if (job_.rounds.empty() || job_.rounds.back().round != input.round) return;
+  const std::optional<Checkpoint>& known = job_.rounds.back().checkpoint;
+  if (known && known->at >= input.time) return;
+  ChangedRound().checkpoint = Checkpoint{.step = input.step, .at = input.time};
+}
+
 void Transition::On(const Tick&) {
   Deadlines& deadlines = job_.deadlines;
   const auto due = [this](std::optional<Monotonic>& deadline) {

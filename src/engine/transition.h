@@ -52,6 +52,8 @@ class Transition {
   void On(const StacksRequested& input);
   void On(const StacksCaptured& input);
   void On(const HangFound& input);
+  void On(const CustomMessageSent& input);
+  void On(const CheckpointTold& input);
   void On(const Tick& input);
 
   StepResult TakeResult();

@@ -78,6 +78,10 @@ Event MakeEvent(size_t kind, const EngineHarness& job) {
       return StacksCaptured{state.stacks.number, 2, 2, "stacks/1.json", "rank 1 is alone"};
     case 18:
       return HangFound{.round = state.round, .lasts = std::chrono::hours{1}, .interval = std::chrono::hours{1}};
+    case 19:
+      return CustomMessageSent{one, Rank{1}, "loss is NaN"};
+    case 20:
+      return CheckpointTold{state.round, 80, Wall{std::chrono::seconds(1)}};
     default:
       return Tick{};
   }
@@ -89,15 +93,16 @@ constexpr Phase kPhases[] = {Phase::kNew,        Phase::kAcquiring, Phase::kRese
 TEST(TransitionTableTest, EveryInputInEveryPhaseLeadsWhereTheTableSays) {
   // Rows: phases in their order. Columns: inputs in the order of Event. A letter is the phase that follows.
   //                        Submitted Master Joined Denied Lost Reserved Refused Started Ready Succeeded Failed Ended
-  //                        Evidence Judged Stop RetryableErrors StacksRequested StacksCaptured Hang Tick
-  const char* const table[] = {/* New        */ "A N N N N N N N N N N N N N N N N N N N",
-                               /* Acquiring  */ "A A A E A A A A A A A A A A E A A A A A",
-                               /* Reserving  */ "P P P P A R P P P P P P P P E P P P P P",
-                               /* Running    */ "R R R R C R R R R R C C R R S R R R C R",
-                               /* Collecting */ "C C C C J C C C C J J J C C S C C C C C",
-                               /* Judging    */ "J J J J J J J J J J J J J S S J J J J J",
-                               /* Stopping   */ "S S S S S S S S S S S S S S S S S S S S",
-                               /* Ended      */ "E E E E E E E E E E E E E E E E E E E E"};
+  //                        Evidence Judged Stop RetryableErrors StacksRequested StacksCaptured Hang Message Checkpoint
+  //                        Tick
+  const char* const table[] = {/* New        */ "A N N N N N N N N N N N N N N N N N N N N N",
+                               /* Acquiring  */ "A A A E A A A A A A A A A A E A A A A A A A",
+                               /* Reserving  */ "P P P P A R P P P P P P P P E P P P P P P P",
+                               /* Running    */ "R R R R C R R R R R C C R R S R R R C R R R",
+                               /* Collecting */ "C C C C J C C C C J J J C C S C C C C C C C",
+                               /* Judging    */ "J J J J J J J J J J J J J S S J J J J J J J",
+                               /* Stopping   */ "S S S S S S S S S S S S S S S S S S S S S S",
+                               /* Ended      */ "E E E E E E E E E E E E E E E E E E E E E E"};
   const std::string letters = "NAPRCJSE";
   for (size_t phase = 0; phase < std::size(kPhases); ++phase) {
     for (size_t kind = 0; kind < kEventKinds; ++kind) {
@@ -112,14 +117,14 @@ TEST(TransitionTableTest, EveryInputInEveryPhaseLeadsWhereTheTableSays) {
 
 TEST(TransitionTableTest, InAnAsyncJobTheSameHoldsUntilAWorkerIsDecidedAbout) {
   // As above; only that who succeeds, or ends, while another is judged makes no failure of the job.
-  const char* const table[] = {/* New        */ "A N N N N N N N N N N N N N N N N N N N",
-                               /* Acquiring  */ "A A A E A A A A A A A A A A E A A A A A",
-                               /* Reserving  */ "P P P P A R P P P P P P P P E P P P P P",
-                               /* Running    */ "R R R R C R R R R R C C R R S R R R R R",
-                               /* Collecting */ "C C C C J C C C C J J J C C S C C C C C",
-                               /* Judging    */ "J J J J J J J J J J J J J S S J J J J J",
-                               /* Stopping   */ "S S S S S S S S S S S S S S S S S S S S",
-                               /* Ended      */ "E E E E E E E E E E E E E E E E E E E E"};
+  const char* const table[] = {/* New        */ "A N N N N N N N N N N N N N N N N N N N N N",
+                               /* Acquiring  */ "A A A E A A A A A A A A A A E A A A A A A A",
+                               /* Reserving  */ "P P P P A R P P P P P P P P E P P P P P P P",
+                               /* Running    */ "R R R R C R R R R R C C R R S R R R R R R R",
+                               /* Collecting */ "C C C C J C C C C J J J C C S C C C C C C C",
+                               /* Judging    */ "J J J J J J J J J J J J J S S J J J J J J J",
+                               /* Stopping   */ "S S S S S S S S S S S S S S S S S S S S S S",
+                               /* Ended      */ "E E E E E E E E E E E E E E E E E E E E E E"};
   const std::string letters = "NAPRCJSE";
   for (size_t phase = 0; phase < std::size(kPhases); ++phase) {
     for (size_t kind = 0; kind < kEventKinds; ++kind) {
@@ -235,7 +240,8 @@ RC_GTEST_PROP(EnginePropertyTest, WhateverHappensTheRulesHold, ()) {
     RC_ASSERT(job.job().restarts <= 2u);
     // A hang has a record also where the limit is reached.
     const auto failed_hangs = std::ranges::count_if(job.job().records, [&](const RestartRecord& record) {
-      return IsHang(record.judgement) && record.result == RestartResult::kFailed && &record == &job.job().records.back();
+      return IsHang(record.judgement) && record.result == RestartResult::kFailed &&
+             &record == &job.job().records.back();
     });
     const size_t more = job.job().records.size() - job.job().restarts;
     RC_ASSERT(more == 0u || (more == 1u && failed_hangs == 1));

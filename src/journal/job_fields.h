@@ -226,6 +226,8 @@ AIMASTER_FIELDS(StacksCaptured) {
   v("capture", x.capture), v("ranks_asked", x.ranks_asked), v("ranks_answered", x.ranks_answered);
   v("path", x.path), v("summary", x.summary), v("culprits", x.culprits), v("where", x.where);
 }
+AIMASTER_FIELDS(CustomMessageSent) { v("instance", x.instance), v("rank", x.rank), v("content", x.content); }
+AIMASTER_FIELDS(CheckpointTold) { v("round", x.round), v("step", x.step), v("time_ns", x.time); }
 AIMASTER_FIELDS(Tick) {
   static_cast<void>(v);  // a moment is all there is to it
 }
@@ -252,9 +254,11 @@ AIMASTER_FIELDS(NodeState) {
 
 AIMASTER_FIELDS(StageTime) { v("stage", x.stage), v("start", x.start), v("duration_ns", x.duration); }
 
+AIMASTER_FIELDS(Checkpoint) { v("step", x.step), v("at_ns", x.at); }
+
 AIMASTER_FIELDS(RoundState) {
   v("round", x.round), v("start", x.start), v("end_ns", x.end), v("result", x.result), v("reason", x.reason);
-  v("stages", x.stages);
+  v("stages", x.stages), v("checkpoint", x.checkpoint);
 }
 
 AIMASTER_FIELDS(RestartRecord) {

@@ -117,6 +117,18 @@ std::optional<Event> RetryableErrors(const v1::RetryableErrors& report) {
   return added;
 }
 
+std::optional<Event> Message(const v1::CustomMessage& report, const JobState& job) {
+  const InstanceState* instance = Find(job, report.id());
+  if (instance == nullptr || report.content().empty()) return std::nullopt;
+  CustomMessageSent message{
+      .instance = InstanceIndex{report.id().instance()}, .rank = {}, .content = Bounded(report.content())};
+  const uint32_t first = Value(instance->first_rank);
+  if (report.has_rank() && report.rank() >= first && report.rank() < first + instance->ranks) {
+    message.rank = Rank{report.rank()};
+  }
+  return message;
+}
+
 }  // namespace
 
 std::optional<Event> ReportEvent(const v1::Report& report, NodeIndex from, const JobState& job) {
@@ -141,6 +153,13 @@ std::optional<Event> ReportEvent(const v1::Report& report, NodeIndex from, const
       return Evidence(report.evidence_collected(), from);
     case v1::Report::kRetryableErrors:
       return RetryableErrors(report.retryable_errors());
+    case v1::Report::kCheckpoint:
+      return CheckpointTold{
+          .round = Round{report.checkpoint().round()},
+          .step = report.checkpoint().step(),
+          .time = Wall{Duration{report.checkpoint().time_ns() + report.checkpoint().clock_offset_ns()}}};
+    case v1::Report::kCustomMessage:
+      return Message(report.custom_message(), job);
     case v1::Report::kStacksCaptured:  // the engine is told of all nodes' together (stack_collector.h)
     case v1::Report::BODY_NOT_SET:
       return std::nullopt;

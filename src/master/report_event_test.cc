@@ -144,5 +144,35 @@ TEST(ReportEventTest, TextsOfTheJobsOwnAreFewAndShort) {
   EXPECT_EQ(std::get<RetryableErrorsAdded>(*event).texts.size(), kRetryableTextsMax);
 }
 
+TEST(ReportEventTest, TheTimeOfACheckpointIsByTheMastersClock) {
+  EngineHarness job(2);
+  job.Run();
+  v1::Report report;
+  v1::Checkpoint& checkpoint = *report.mutable_checkpoint();
+  checkpoint.set_round(1);
+  checkpoint.set_step(80);
+  checkpoint.set_time_ns(1'000);
+  checkpoint.set_clock_offset_ns(-400);
+  const std::optional<Event> event = ReportEvent(report, NodeIndex{0}, job.job());
+  EXPECT_EQ(std::get<CheckpointTold>(*event), (CheckpointTold{Round{1}, 80, Wall{Duration{600}}}));
+}
+
+TEST(ReportEventTest, AMessageNamesItsInstanceAndARankOfIt) {
+  EngineHarness job(2);
+  job.Run();
+  v1::Report report;
+  v1::CustomMessage& message = *report.mutable_custom_message();
+  message.mutable_id()->set_instance(1);
+  EXPECT_FALSE(ReportEvent(report, NodeIndex{0}, job.job())) << "it says nothing";
+  message.set_content(std::string(kErrorTextMaxBytes + 1, 'x'));
+  message.set_rank(1);
+  const auto told = [&] { return std::get<CustomMessageSent>(*ReportEvent(report, NodeIndex{0}, job.job())); };
+  EXPECT_EQ(told(), (CustomMessageSent{InstanceIndex{1}, Rank{1}, std::string(kErrorTextMaxBytes, 'x')}));
+  message.set_rank(0);
+  EXPECT_EQ(told().rank, std::nullopt) << "that of another instance";
+  message.mutable_id()->set_instance(2);
+  EXPECT_FALSE(ReportEvent(report, NodeIndex{0}, job.job())) << "of no instance";
+}
+
 }  // namespace
 }  // namespace aimaster

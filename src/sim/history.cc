@@ -33,6 +33,8 @@ std::string FactOf(const v1::Report& report, NodeIndex from) {
       return Fact('c', report.evidence_collected().collection(), Value(from));
     case v1::Report::kStacksCaptured:   // no fact before all nodes' are together
     case v1::Report::kRetryableErrors:  // told again with every greeting, until the journal knows them
+    case v1::Report::kCustomMessage:    // nobody here says any
+    case v1::Report::kCheckpoint:
     case v1::Report::BODY_NOT_SET:
       break;
   }
