@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # ./dev bench [NAME...]: micro benchmarks (programs *_bench), the times of whole jobs beside torchrun's (end_to_end),
-# what an agent costs beside ranks that print (agent_cpu), and how fast stacks are taken (stack_capture).
+# what an agent costs beside ranks that print (agent_cpu), how fast stacks are taken (stack_capture), and what a call of
+# the SDK costs a rank (sdk_calls).
 # Figures are only worth something from an optimised build on a quiet machine, so this builds and uses build-release.
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -9,9 +10,10 @@ source tools/build_tree.sh
 tools/install_packages.sh build test
 mapfile -t micro < <(find bench -name '*_bench.cc' -exec basename {} .cc \; | sort)
 chosen=("$@")
-if ((${#chosen[@]} == 0)); then chosen=("${micro[@]}" end_to_end agent_cpu stack_capture); fi
+if ((${#chosen[@]} == 0)); then chosen=("${micro[@]}" end_to_end agent_cpu stack_capture sdk_calls); fi
 programs=("${chosen[@]/#end_to_end/aimaster}")
 programs=("${programs[@]/#agent_cpu/aimaster}")
+programs=("${programs[@]/#sdk_calls/aimaster}")
 build_tree release programs "${programs[@]/#stack_capture/aimaster-agent}"
 export AIMASTER_BIN=$PWD/build-release/bin AIMASTER_SOURCE=$PWD
 
@@ -24,6 +26,8 @@ for name in "${chosen[@]}"; do
     /usr/bin/python3 bench/stack_capture.py --bin "$AIMASTER_BIN"
   elif [[ $name == agent_cpu ]]; then
     /usr/bin/python3 bench/agent_cpu.py --bin "$AIMASTER_BIN"
+  elif [[ $name == sdk_calls ]]; then
+    /usr/bin/python3 bench/sdk_calls.py --bin "$AIMASTER_BIN"
   else
     "build-release/bench/$name"
   fi

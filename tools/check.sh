@@ -54,7 +54,7 @@ simulation() { "$check_tree/bin/aimaster-sim" --regressions src/sim/regressions.
 
 rm -rf "$check_tree/results"
 mkdir -p "$check_tree/results"
-check packages "the log names what could not be installed" tools/install_packages.sh build test check
+check packages "the log names what could not be installed" tools/install_packages.sh build test sdk check
 check format "run ./dev fmt" format
 check layering "each line says which include to move, and where" tools/check_layering.py
 check shell "shellcheck explains each finding under its SC number" shell
@@ -64,6 +64,7 @@ check unit "run one test alone with ./dev test NAME" tools/test.sh unit
 if [[ -n ${AIMASTER_TEST_TENSORFLOW:-} ]]; then
   check tensorflow "the log says what pip could not install" tools/install_tensorflow.sh
 fi
+check sdk "tests/sdk says which interpreter failed; ./dev test sdk runs them all" tools/test.sh sdk
 check e2e "run one test alone with ./dev test NAME; -k and -x work as in pytest" tools/test.sh e2e
 check user "AIMASTER_BIN=build/bin tests/e2e/run_unprivileged.sh -k NAME runs one as an ordinary user" ordinary_user
 check simulation "./dev sim --seed N --trace tells the story of the seed that is named" simulation

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# ./dev test [unit|e2e|NAME...]: NAME selects unit tests (a program of ctest) and end-to-end tests whose name contains
-# it. AIMASTER_TREE names another variant than `default` to build and test; results for machines lie in
-# TREE/results/*.xml.
+# ./dev test [unit|e2e|sdk|NAME...]: NAME selects unit tests (a program of ctest), and end-to-end tests and those of the
+# SDK whose name contains it. AIMASTER_TREE names another variant than `default` to build and test; results for machines
+# lie in TREE/results/*.xml.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 source tools/build_tree.sh
@@ -34,10 +34,20 @@ e2e() {
   return $((status > alone ? status : alone))
 }
 
+# The SDK by itself, on every interpreter that is there.
+sdk() {
+  mkdir -p "$results"
+  /usr/bin/python3 -m pytest tests/sdk -q -n "${AIMASTER_TEST_JOBS:-4}" --junitxml "$results/sdk.xml" "$@"
+}
+
 case ${1:-all} in
   all)
-    tools/install_packages.sh build test
-    unit && e2e
+    tools/install_packages.sh build test sdk
+    unit && sdk && e2e
+    ;;
+  sdk)
+    tools/install_packages.sh test sdk
+    sdk
     ;;
   unit)
     tools/install_packages.sh build
@@ -48,7 +58,7 @@ case ${1:-all} in
     e2e
     ;;
   *)
-    tools/install_packages.sh build test
+    tools/install_packages.sh build test sdk
     pattern=$(IFS='|' && echo "$*")
     failed=0 found=0
     build_tree "$variant" all
@@ -56,12 +66,17 @@ case ${1:-all} in
       found=1
       unit -R "$pattern" || failed=1
     fi
+    note() {
+      if (($1 == 5)); then return; fi # pytest found no such test
+      found=1
+      if (($1 != 0)); then failed=1; fi
+    }
+    status=0
+    sdk -k "${pattern//|/ or }" || status=$?
+    note "$status"
     status=0
     e2e -k "${pattern//|/ or }" || status=$?
-    if ((status != 5)); then # 5: pytest found no such test
-      found=1
-      if ((status != 0)); then failed=1; fi
-    fi
+    note "$status"
     if ((!found)); then
       echo "./dev test: no test's name contains: $*" >&2
       exit 2
