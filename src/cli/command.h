@@ -72,7 +72,7 @@ std::span<const Command* const> Commands();
 const Command* FindCommand(std::string_view name);
 
 extern const Command kRunCommand, kAttachCommand, kResumeCommand, kStopCommand, kListCommand, kGetCommand,
-    kRoundsCommand, kRecordsCommand, kExplainCommand, kJudgeCommand, kReplayCommand, kEventsCommand, kLogsCommand,
-    kExecCommand, kStacksCommand, kParamsCommand, kCompletionCommand, kHelpCommand;
+    kRoundsCommand, kGoodputCommand, kRecordsCommand, kExplainCommand, kJudgeCommand, kReplayCommand, kEventsCommand,
+    kLogsCommand, kExecCommand, kStacksCommand, kParamsCommand, kCompletionCommand, kHelpCommand;
 
 }  // namespace aimaster::cli

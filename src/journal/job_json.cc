@@ -224,9 +224,27 @@ json RoundsJson(const JobSnapshot& snapshot) {
                       {"end_time", Time(round.end)},
                       {"result", Name(round.result)},
                       {"reason", round.reason},
+                      {"checkpoint_step", round.checkpoint ? json(round.checkpoint->step) : json(nullptr)},
+                      {"checkpoint_time", Time(round.checkpoint ? std::optional(round.checkpoint->at) : std::nullopt)},
                       {"stages", std::move(stages)}});
   }
   return rounds;
+}
+
+json GoodputJson(const Goodput& goodput) {
+  json lost = json::array();
+  for (const LostTime& one : goodput.lost) {
+    lost.push_back({{"cause", one.cause},
+                    {"times", one.times},
+                    {"lost_ms", ToMilliseconds(one.total())},
+                    {"restarting_ms", ToMilliseconds(one.restarting)},
+                    {"done_again_ms", ToMilliseconds(one.redone)}});
+  }
+  return {{"goodput", goodput.share()},
+          {"wall_ms", ToMilliseconds(goodput.wall)},
+          {"productive_ms", ToMilliseconds(goodput.productive)},
+          {"checkpoints_told", goodput.knows_checkpoints},
+          {"lost", std::move(lost)}};
 }
 
 json ExplainJson(const std::vector<Decision>& decisions) {

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "journal/aggregate.h"
+#include "journal/goodput.h"
 #include "journal/job_reader.h"
 
 namespace aimaster {
@@ -17,6 +18,7 @@ nlohmann::json GetJson(const JobDirectory& directory, const JobSpec& spec, const
 nlohmann::json RecordsJson(const JobSnapshot& snapshot);
 nlohmann::json AggregateJson(const std::vector<AggregatedFault>& faults);
 nlohmann::json RoundsJson(const JobSnapshot& snapshot);
+nlohmann::json GoodputJson(const Goodput& goodput);
 nlohmann::json ExplainJson(const std::vector<Decision>& decisions);
 nlohmann::json EventJson(const NumberedEvent& event);
 
