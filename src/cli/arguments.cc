@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <charconv>
 
-#include "cli/nearest_name.h"
+#include "core/nearest_name.h"
 #include "core/parameter_table.h"
 #include "core/parameter_value.h"
 #include "core/quote.h"

@@ -3,9 +3,9 @@
 
 #include "cli/command.h"
 #include "cli/help.h"
-#include "cli/nearest_name.h"
 #include "cli/report.h"
 #include "cli/text.h"
+#include "core/nearest_name.h"
 
 namespace aimaster::cli {
 namespace {

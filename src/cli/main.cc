@@ -11,10 +11,10 @@
 #include "cli/arguments.h"
 #include "cli/command.h"
 #include "cli/help.h"
-#include "cli/nearest_name.h"
 #include "cli/report.h"
 #include "cli/terminal.h"
 #include "cli/text.h"
+#include "core/nearest_name.h"
 #include "master/master.h"
 
 namespace aimaster::cli {

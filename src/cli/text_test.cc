@@ -4,8 +4,8 @@
 
 #include <array>
 
-#include "cli/nearest_name.h"
 #include "cli/table.h"
+#include "core/nearest_name.h"
 
 namespace aimaster::cli {
 namespace {

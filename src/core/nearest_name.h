@@ -6,7 +6,7 @@
 #include <string>
 #include <string_view>
 
-namespace aimaster::cli {
+namespace aimaster {
 
 // How many letters have to be put in, taken out, changed, or swapped with their neighbour.
 size_t EditDistance(std::string_view a, std::string_view b);
@@ -17,4 +17,4 @@ std::optional<std::string_view> NearestName(std::string_view written, std::span<
 // ", did you mean --x?", or "".
 std::string DidYouMean(std::string_view written, std::span<const std::string_view> names);
 
-}  // namespace aimaster::cli
+}  // namespace aimaster

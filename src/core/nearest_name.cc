@@ -1,9 +1,9 @@
-#include "cli/nearest_name.h"
+#include "core/nearest_name.h"
 
 #include <algorithm>
 #include <vector>
 
-namespace aimaster::cli {
+namespace aimaster {
 namespace {
 
 constexpr size_t kNameMaxBytes = 64;  // a longer text is no name; the cost grows with its square
@@ -49,4 +49,4 @@ std::string DidYouMean(std::string_view written, std::span<const std::string_vie
   return nearest ? "; did you mean " + std::string(*nearest) + "?" : "";
 }
 
-}  // namespace aimaster::cli
+}  // namespace aimaster
