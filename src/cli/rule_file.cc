@@ -1,19 +1,14 @@
 #include "cli/rule_file.h"
 
-#include <fcntl.h>
-#include <spawn.h>
-#include <sys/mman.h>
-#include <sys/stat.h>
-#include <sys/wait.h>
-#include <unistd.h>
+#include <signal.h>
 
 #include <algorithm>
-#include <cerrno>
-#include <cstring>
+#include <cstdio>
 #include <system_error>
 #include <utility>
 #include <vector>
 
+#include "cli/helper_program.h"
 #include "cli/text.h"
 #include "core/fnv1a.h"
 #include "detect/pattern_literals.h"
@@ -28,70 +23,21 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr size_t kCachedMax = 64;  // files in the cache; the oldest go
-constexpr size_t kMessageMaxBytes = 4096;
-
-// Memory that another process takes for a file: nothing can fill up, and nothing is left behind.
-class MemoryFile {
- public:
-  MemoryFile() : descriptor_(memfd_create("aimaster-rules", MFD_CLOEXEC)) {}
-  ~MemoryFile() {
-    if (descriptor_ >= 0) close(descriptor_);
-  }
-  MemoryFile(const MemoryFile&) = delete;
-  MemoryFile& operator=(const MemoryFile&) = delete;
-
-  int descriptor() const { return descriptor_; }
-  bool Write(std::string_view text) {
-    while (!text.empty()) {
-      const ssize_t written = write(descriptor_, text.data(), text.size());
-      if (written <= 0) return false;
-      text.remove_prefix(static_cast<size_t>(written));
-    }
-    return lseek(descriptor_, 0, SEEK_SET) == 0;
-  }
-  std::string Read(size_t max_bytes) const {
-    struct stat status{};
-    if (fstat(descriptor_, &status) != 0) return {};
-    std::string text(std::min(max_bytes, static_cast<size_t>(status.st_size)), '\0');
-    const ssize_t got = pread(descriptor_, text.data(), text.size(), 0);
-    text.resize(static_cast<size_t>(std::max<ssize_t>(got, 0)));
-    return text;
-  }
-
- private:
-  int descriptor_;
-};
 
 Error CannotCompile(const std::string& why) { return {ErrorKind::kEnvironment, "cannot compile the rules: " + why}; }
 
 // `aimaster-rules` with the text; what it made, or what it says is wrong.
 Result<std::string> RunCompiler(std::string_view text) {
-  std::error_code error;
-  std::string program = fs::read_symlink("/proc/self/exe", error).parent_path() / "aimaster-rules";
-  MemoryFile in, out, complaint;
-  if (error || in.descriptor() < 0 || out.descriptor() < 0 || complaint.descriptor() < 0 || !in.Write(text)) {
-    return std::unexpected(CannotCompile("no descriptors or memory"));
+  Result<HelperEnd> end = RunHelper("aimaster-rules", {}, text, kCompiledRulesMaxBytes);
+  if (!end) return std::unexpected(CannotCompile(end.error().message));
+  if (end->signal == SIGXCPU) {
+    return Fail(ErrorKind::kUsage, "they take too long to compile: use fewer or simpler patterns");
   }
-  posix_spawn_file_actions_t actions;
-  posix_spawn_file_actions_init(&actions);
-  posix_spawn_file_actions_adddup2(&actions, in.descriptor(), STDIN_FILENO);
-  posix_spawn_file_actions_adddup2(&actions, out.descriptor(), STDOUT_FILENO);
-  posix_spawn_file_actions_adddup2(&actions, complaint.descriptor(), STDERR_FILENO);
-  char* argv[] = {program.data(), nullptr};
-  pid_t pid = 0;
-  const int failed = posix_spawn(&pid, program.c_str(), &actions, nullptr, argv, environ);
-  posix_spawn_file_actions_destroy(&actions);
-  if (failed != 0) return std::unexpected(CannotCompile(InQuotes(program) + ": " + std::strerror(failed)));
-  int status = 0;
-  while (waitpid(pid, &status, 0) < 0 && errno == EINTR) {
+  if (end->signal != 0) {
+    return Fail(ErrorKind::kUsage, "compiling them was ended by signal " + std::to_string(end->signal));
   }
-  if (WIFEXITED(status) && WEXITSTATUS(status) == 0) return out.Read(kCompiledRulesMaxBytes);
-  if (WIFSIGNALED(status)) {
-    return Fail(ErrorKind::kUsage, WTERMSIG(status) == SIGXCPU
-                                       ? "they take too long to compile: use fewer or simpler patterns"
-                                       : "compiling them was ended by signal " + std::to_string(WTERMSIG(status)));
-  }
-  const std::string message = OneLine(complaint.Read(kMessageMaxBytes));
+  if (end->exit_code == 0) return std::move(end->output);
+  const std::string message = OneLine(end->complaint);
   return Fail(ErrorKind::kUsage, message.empty() ? "they can't be compiled" : message);
 }
 
