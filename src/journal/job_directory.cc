@@ -95,7 +95,8 @@ Result<Home> Home::Find() {
   return Home(home);
 }
 
-Status JobDirectory::Fill(const JobDirectory& directory, const JobSpec& spec, const RulesFiles* rules) {
+Status JobDirectory::Fill(const JobDirectory& directory, const JobSpec& spec, const RulesFiles* rules,
+                          const std::string& notify_plan) {
   const Result<std::string> token = RandomToken();
   if (!token) return std::unexpected(token.error());
   for (const Path& made : {directory.supervisor(), directory.nodes()}) {
@@ -107,6 +108,7 @@ Status JobDirectory::Fill(const JobDirectory& directory, const JobSpec& spec, co
     files.emplace_back(directory.rules(), rules->text);
     files.emplace_back(directory.compiled_rules(), rules->compiled);
   }
+  if (!notify_plan.empty()) files.emplace_back(directory.notify_plan(), notify_plan);
   for (const auto& [file, text] : files) {
     if (const Status written = WriteFileAtomically(file, text, 0600); !written) {
       return Fail(written.error().kind, written.error().message + FileSizeLimitNote() +
@@ -116,7 +118,8 @@ Status JobDirectory::Fill(const JobDirectory& directory, const JobSpec& spec, co
   return {};
 }
 
-Result<JobDirectory> JobDirectory::Create(const Home& home, const JobSpec& spec, const RulesFiles* rules) {
+Result<JobDirectory> JobDirectory::Create(const Home& home, const JobSpec& spec, const RulesFiles* rules,
+                                          const std::string& notify_plan) {
   std::error_code error;
   if (const Status made = MakePrivateDirectories(home.jobs()); !made) {
     return CannotWrite(home.path(), made.error().message);
@@ -127,7 +130,7 @@ Result<JobDirectory> JobDirectory::Create(const Home& home, const JobSpec& spec,
   const Path half = home.jobs() / ("." + spec.id.text() + "." + std::to_string(getpid()));
   std::filesystem::remove_all(half, error);
   if (mkdir(half.c_str(), 0700) != 0) return CannotWrite(home.jobs(), std::strerror(errno));
-  const Status filled = Fill(JobDirectory(half), spec, rules);
+  const Status filled = Fill(JobDirectory(half), spec, rules, notify_plan);
   const bool renamed = filled && rename(half.c_str(), whole.c_str()) == 0;
   const int rename_error = errno;
   if (!renamed) {

@@ -5,6 +5,7 @@
 //     token            the job's secret; 0600
 //     rules.yaml       the user's own rules, as they were given, where they were
 //     rules.compiled   the same as programs read them (detect/compiled_rules.h)
+//     notify.json      whom to tell of what (notify/plan.h), where it was started with that; 0600: it holds secrets
 //     journal.db       inputs, decisions, records
 //     durable_mark     how far the journal was durable
 //     master.json      where the running master listens
@@ -61,9 +62,10 @@ class Home {
 
 class JobDirectory {
  public:
-  // Makes the directory of a new job, with its spec and a fresh token, and its own rules where it has some. It appears
-  // whole or not at all.
-  static Result<JobDirectory> Create(const Home& home, const JobSpec& spec, const RulesFiles* rules = nullptr);
+  // Makes the directory of a new job, with its spec and a fresh token, and its own rules and plan of notifications
+  // where it has some. It appears whole or not at all.
+  static Result<JobDirectory> Create(const Home& home, const JobSpec& spec, const RulesFiles* rules = nullptr,
+                                     const std::string& notify_plan = "");
   // The directory must exist and hold a spec.
   static Result<JobDirectory> Open(const std::filesystem::path& path);
 
@@ -72,6 +74,7 @@ class JobDirectory {
   std::filesystem::path token() const { return path_ / "token"; }
   std::filesystem::path rules() const { return path_ / "rules.yaml"; }
   std::filesystem::path compiled_rules() const { return path_ / kCompiledRulesFile; }
+  std::filesystem::path notify_plan() const { return path_ / "notify.json"; }
   std::filesystem::path journal() const { return path_ / "journal.db"; }
   std::filesystem::path log() const { return path_ / "aimaster.log"; }
   std::filesystem::path tls() const { return path_ / "tls"; }
@@ -91,7 +94,8 @@ class JobDirectory {
 
  private:
   explicit JobDirectory(std::filesystem::path path) : path_(std::move(path)) {}
-  static Status Fill(const JobDirectory& directory, const JobSpec& spec, const RulesFiles* rules);
+  static Status Fill(const JobDirectory& directory, const JobSpec& spec, const RulesFiles* rules,
+                     const std::string& notify_plan);
 
   std::filesystem::path path_;
 };

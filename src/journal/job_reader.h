@@ -15,6 +15,7 @@
 #include "journal/job_directory.h"
 #include "journal/journal.h"
 #include "journal/journal_file.h"
+#include "journal/outbox.h"
 #include "journal/replay.h"
 #include "journal/sqlite.h"
 
@@ -47,6 +48,8 @@ class JobReader {
   // The same with what they rest on; see explanation.h.
   Result<std::vector<Explanation>> ReadExplanations() { return aimaster::ReadExplanations(database_); }
   Result<std::vector<NumberedEvent>> ReadEventsAfter(int64_t number);
+  // How far people have been told; see outbox.h.
+  Result<std::vector<SinkProgress>> ReadOutbox() { return aimaster::ReadOutbox(database_); }
   // The job's history once more; see replay.h.
   Result<aimaster::Replay> Replay(const ReplayOptions& options) { return ReplayJob(database_, options); }
   // Differs from the last answer whenever something was appended since. An error where the files are not those any more

@@ -149,6 +149,20 @@ class Journal::Writer {
     return {};
   }
 
+  Status Mark(const OutboxMark& mark) {
+    if (const Status ours = Check(); !ours) return ours;
+    if (const Status begun = database_.Execute("BEGIN IMMEDIATE"); !begun) return begun;
+    Status written = CheckEpoch();
+    if (written) written = WriteMark(database_, mark);
+    if (written) written = database_.Execute("COMMIT");
+    if (!written) {
+      [[maybe_unused]] const Status rolled_back = database_.Execute("ROLLBACK");
+      return Explained(written.error());
+    }
+    file_.RememberGrown();
+    return {};
+  }
+
  private:
   static Result<std::unique_ptr<Writer>> TryToOpen(const std::filesystem::path& path, const std::string& rules,
                                                    JournalStorage storage) {
@@ -189,7 +203,7 @@ class Journal::Writer {
     if (!version) return std::unexpected(version.error());
     if (*version > kJournalVersion) return NewerVersion(path, *version);
     if (const Status chosen = ChooseStorage(path, storage); !chosen) return chosen;
-    for (const char* sql : {"BEGIN IMMEDIATE", kSchema}) {
+    for (const char* sql : {"BEGIN IMMEDIATE", kSchema, kOutboxSchema}) {
       if (const Status done = database_.Execute(sql); !done) return done;
     }
     const Durable durable = mark_.Read();
@@ -461,6 +475,7 @@ Result<std::vector<Input>> Journal::LoadInputs() {
   return inputs;
 }
 
+Status Journal::Mark(const OutboxMark& mark) { return writer_->Mark(mark); }
 Status Journal::Check() { return writer_->Check(); }
 Status Journal::Append(const JournalBatch& batch, const JobState& job) { return writer_->Append(batch, job); }
 

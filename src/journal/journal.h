@@ -7,6 +7,7 @@
 //   failure, state(id, input, body)                 with them, all that the engine knew behind that input
 //   snapshot(input, engine, body)                   the same in one piece, of a while ago: where a check begins
 //   master(epoch, engine, program, rules, after)    the lives of masters, and whose engine decided
+//   outbox(sink, position, …)                       how far people have been told (outbox.h)
 //   meta(key, value)                                epoch, version of the program that wrote last
 //
 // A log file of our own was rejected: readers need the views while the writer writes, and SQLite has had twenty years
@@ -22,6 +23,7 @@
 #include "core/error.h"
 #include "core/ids.h"
 #include "engine/engine.h"
+#include "journal/outbox.h"
 #include "journal/sqlite.h"
 
 namespace aimaster {
@@ -75,6 +77,9 @@ class Journal {
   //   kEnvironment: anything else; the message says whether the file itself is gone or was tampered with.
   // `job` is the engine's after the batch.
   Status Append(const JournalBatch& batch, const JobState& job);
+  // What became of messages to people, durable when it returns. The errors are those of Append, and no decision depends
+  // on it.
+  Status Mark(const OutboxMark& mark);
   // Whether the files are still those that were written. Append asks by itself; this is for quiet times.
   Status Check();
   // After an error: this object will never append again, one that is opened anew may.
