@@ -1,0 +1,146 @@
+#include "notify/command_run.h"
+
+#include <fcntl.h>
+#include <signal.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <array>
+#include <cerrno>
+#include <cstring>
+#include <utility>
+#include <vector>
+
+#include "core/quote.h"
+
+namespace aimaster::notify {
+namespace {
+
+// A file in memory: the command may read it or not, and nobody waits for that.
+int MakeInput(const std::string& text) {
+  const int input = memfd_create("aimaster-event", MFD_CLOEXEC);
+  if (input < 0) return -1;
+  size_t written = 0;
+  while (written < text.size()) {
+    const ssize_t some = write(input, text.data() + written, text.size() - written);
+    if (some <= 0) break;
+    written += static_cast<size_t>(some);
+  }
+  lseek(input, 0, SEEK_SET);
+  return input;
+}
+
+std::vector<char*> Pointers(std::vector<std::string>& texts) {
+  std::vector<char*> pointers;
+  for (std::string& text : texts) pointers.push_back(text.data());
+  pointers.push_back(nullptr);
+  return pointers;
+}
+
+std::vector<std::string> Environment(const CommandInput& input) {
+  std::vector<std::string> environment;
+  for (char** variable = environ; *variable != nullptr; ++variable) environment.emplace_back(*variable);
+  environment.insert(environment.end(), input.environment.begin(), input.environment.end());
+  return environment;
+}
+
+// Between fork and exec; an errno, or it does not return.
+int Become(char* const* argv, char* const* environment, const char* directory, int input, int output) {
+  setpgid(0, 0);
+  prctl(PR_SET_PDEATHSIG, SIGKILL);  // a successor of ours may send the same again, but not beside it
+  sigset_t none;
+  sigemptyset(&none);
+  sigprocmask(SIG_SETMASK, &none, nullptr);
+  signal(SIGPIPE, SIG_DFL);
+  if (dup2(input, STDIN_FILENO) < 0 || dup2(output, STDOUT_FILENO) < 0 || dup2(output, STDERR_FILENO) < 0) return errno;
+  if (chdir(directory) != 0 && chdir("/") != 0) return errno;
+  execvpe(argv[0], argv, environment);
+  return errno;
+}
+
+Outcome Failed(std::string answer) {
+  return {.delivered = false, .refused = false, .retry_after = {}, .answer = std::move(answer)};
+}
+
+}  // namespace
+
+CommandRun::CommandRun(const Sink& spec, const CommandInput& input)
+    : deadline_(std::chrono::steady_clock::now() + spec.timeout), timeout_(spec.timeout) {
+  std::vector<std::string> words = spec.command, environment = Environment(input);
+  const std::vector<char*> argv = Pointers(words), variables = Pointers(environment);
+  const std::string directory = spec.directory.empty() ? "/" : spec.directory;
+  std::array<int, 2> output{-1, -1}, failure{-1, -1};
+  const int standard_input = MakeInput(input.standard_input);
+  if (standard_input < 0 || pipe2(output.data(), O_CLOEXEC) != 0 || pipe2(failure.data(), O_CLOEXEC) != 0) {
+    trouble_ = std::string("no descriptors: ") + std::strerror(errno);
+  } else {
+    pid_ = fork();
+    if (pid_ == 0) {
+      const int error = Become(argv.data(), variables.data(), directory.c_str(), standard_input, output[1]);
+      [[maybe_unused]] const ssize_t told = write(failure[1], &error, sizeof error);
+      _exit(127);
+    }
+    if (pid_ < 0) trouble_ = std::string("cannot start a process: ") + std::strerror(errno);
+  }
+  for (const int descriptor : {standard_input, output[1], failure[1]}) {
+    if (descriptor >= 0) close(descriptor);
+  }
+  int error = 0;
+  if (pid_ > 0 && read(failure[0], &error, sizeof error) == sizeof error) {
+    trouble_ = Quoted(spec.command.front()) + ": " + std::strerror(error);
+  }
+  if (failure[0] >= 0) close(failure[0]);
+  output_ = output[0];
+  if (output_ >= 0) fcntl(output_, F_SETFL, O_NONBLOCK);
+}
+
+CommandRun::~CommandRun() {
+  KillGroup();
+  if (pid_ > 0) waitpid(pid_, nullptr, 0);
+  if (output_ >= 0) close(output_);
+}
+
+void CommandRun::KillGroup() {
+  if (pid_ > 0) kill(-pid_, SIGKILL);
+}
+
+// What it prints is only shown when it fails; it may print without end.
+void CommandRun::ReadOutput() {
+  std::array<char, 4096> buffer{};
+  for (ssize_t got; output_ >= 0 && (got = read(output_, buffer.data(), buffer.size())) != 0;) {
+    if (got < 0) {
+      if (errno == EINTR) continue;
+      return;
+    }
+    printed_.append(buffer.data(), static_cast<size_t>(got));
+    if (printed_.size() > 2 * kAnswerShownBytes) printed_.erase(0, printed_.size() - kAnswerShownBytes);
+    if (std::chrono::steady_clock::now() >= deadline_) return;
+  }
+}
+
+std::optional<Outcome> CommandRun::Look() {
+  if (!trouble_.empty() || pid_ < 0) return Failed(trouble_);
+  ReadOutput();
+  siginfo_t ended{};
+  // Not reaped before its group is gone: until then nobody else can have its number.
+  waitid(P_PID, static_cast<id_t>(pid_), &ended, WEXITED | WNOHANG | WNOWAIT);
+  const bool in_time = ended.si_pid != 0;
+  if (!in_time && std::chrono::steady_clock::now() < deadline_) return std::nullopt;
+  KillGroup();
+  int status = 0;
+  waitpid(std::exchange(pid_, -1), &status, 0);
+  if (!in_time) return Failed("not finished after " + FormatDuration(timeout_) + ": killed");
+  ReadOutput();
+  if (WIFEXITED(status) && WEXITSTATUS(status) == 0) {
+    return Outcome{.delivered = true, .refused = false, .retry_after = {}, .answer = "exit code 0"};
+  }
+  std::string answer = WIFEXITED(status) ? "exit code " + std::to_string(WEXITSTATUS(status))
+                                         : "killed by signal " + std::to_string(WTERMSIG(status));
+  while (!printed_.empty() && printed_.back() == '\n') printed_.pop_back();
+  if (!printed_.empty()) answer += ": " + Readable(printed_, kAnswerShownBytes);
+  return Failed(answer);
+}
+
+}  // namespace aimaster::notify
