@@ -30,6 +30,7 @@
 #include "master/control_api.h"
 #include "master/log.h"
 #include "master/master_identity.h"
+#include "master/notifier.h"
 #include "master/stack_files.h"
 #include "nodes/local_provider.h"
 #include "wire/server.h"
@@ -103,6 +104,7 @@ class Master : private ControlApi::Job {
     if (!loss_.empty()) {
       TakeCare();
     } else {
+      MakeNotifier();
       Drive([&] {
         is_read_only_ = mark_.crash() && mark_.crash()->times >= CrashMark::kCrashesMax;
         if (is_read_only_) {
@@ -177,7 +179,7 @@ class Master : private ControlApi::Job {
     void operator()(LookForSuccessor&) const { master.LeaveIfFenced(); }
     void operator()(StoreStacks& store) const { master.Store(std::move(store.capture)); }
     void operator()(Print& print) const { Log(print.line); }
-    void operator()(Leave& leave) const { master.End(kExitDone, leave.why); }
+    void operator()(Leave& leave) const { master.LeaveWhenAllIsTold(leave.why); }
   };
 
   // Not at once: what else has arrived in this turn goes into the same write.
@@ -207,6 +209,7 @@ class Master : private ControlApi::Job {
     writing_since_.reset();
     if (EndIfHopeless(appended, broken)) return;
     if (appended) {
+      if (notifier_) notifier_->Look();
       Drive([this] { conductor_.OnDurable(clock_.Now()); });
     } else {
       append_waits_ = true;
@@ -326,6 +329,43 @@ class Master : private ControlApi::Job {
     if (std::exchange(logged_, trouble) != trouble) Log(trouble);
   }
 
+  // ---- notifications ----
+
+  void MakeNotifier() {
+    if (!Notifier::IsWanted(directory_.path())) return;
+    notifier_ = std::make_unique<Notifier>(
+        io_,
+        Notifier::Options{.program = std::filesystem::read_symlink("/proc/self/exe").parent_path() / "aimaster-notify",
+                          .job_directory = directory_.path()},
+        Notifier::Callbacks{.on_mark = [this](OutboxMark mark) { MarkInOutbox(std::move(mark)); },
+                            .on_log = [](const std::string& line) { Log(line); }});
+    notifier_->Start();
+  }
+
+  // By the writer, between two batches. The courier waits for the answer, so there is one mark for each sink at most.
+  void MarkInOutbox(OutboxMark mark) {
+    mark.at = clock_.Now();
+    boost::asio::post(writer_, [this, mark = std::move(mark)]() mutable {
+      Status marked = journal_.Mark(mark);
+      boost::asio::post(io_, [this, mark = std::move(mark), marked = std::move(marked),
+                              broken = journal_.is_broken()]() mutable { OnMarked(std::move(mark), marked, broken); });
+    });
+  }
+
+  void OnMarked(OutboxMark mark, const Status& marked, bool broken) {
+    if (EndIfHopeless(marked, broken)) return;
+    if (marked) {
+      if (mark.kind != OutboxMark::Kind::kTrouble) notifier_->Marked(mark.sink);
+      return;
+    }
+    LogOnce("what was delivered to sink " + mark.sink + " can't be marked, trying again: " + marked.error().message);
+    if (mark.kind == OutboxMark::Kind::kTrouble) return;
+    auto again = std::make_shared<boost::asio::steady_timer>(io_, kAppendAgain);
+    again->async_wait([this, again, mark = std::move(mark)](auto error) mutable {
+      if (!error) MarkInOutbox(std::move(mark));
+    });
+  }
+
   // ---- people ----
 
   std::string DescribeJob() const override { return job().spec.id.text() + " " + std::string(Name(job().status)); }
@@ -403,6 +443,7 @@ class Master : private ControlApi::Job {
       if (!std::exchange(caretaker_, std::nullopt)) return;
       Log("going on from what is left of the journal, since the job was stopped by " + stopped_by_);
       for (const auto& [connection, socket] : std::map(sockets_)) socket->Close();
+      MakeNotifier();
       Drive([this] { conductor_.Begin(clock_.Now(), spec_, engine_change_); });
       Drive([this] {
         conductor_.Stop(clock_.Now(), stopped_at_once_,
@@ -426,6 +467,12 @@ class Master : private ControlApi::Job {
       if (address || written) Log("wrote this master's address again, an older one was there or none");
     }
     return fenced;
+  }
+
+  // The last word about the job is often the one that people wait for.
+  void LeaveWhenAllIsTold(const std::string& why) {
+    if (!notifier_) return End(kExitDone, why);
+    notifier_->Drain([this, why] { End(kExitDone, why); });
   }
 
   void End(int status, const std::string& why) {
@@ -459,6 +506,7 @@ class Master : private ControlApi::Job {
   boost::asio::thread_pool writer_{1};
   std::unique_ptr<Server> server_;
   std::unique_ptr<NodeProvider> provider_;
+  std::unique_ptr<Notifier> notifier_;
   ControlApi control_{*this};
   std::map<ConnectionId, std::shared_ptr<ServerSocket>> sockets_;
   uint64_t connections_ = 0;
