@@ -73,6 +73,6 @@ const Command* FindCommand(std::string_view name);
 
 extern const Command kRunCommand, kAttachCommand, kResumeCommand, kStopCommand, kListCommand, kGetCommand,
     kRoundsCommand, kGoodputCommand, kRecordsCommand, kExplainCommand, kJudgeCommand, kReplayCommand, kEventsCommand,
-    kLogsCommand, kExecCommand, kStacksCommand, kParamsCommand, kCompletionCommand, kHelpCommand;
+    kNotifyCommand, kLogsCommand, kExecCommand, kStacksCommand, kParamsCommand, kCompletionCommand, kHelpCommand;
 
 }  // namespace aimaster::cli

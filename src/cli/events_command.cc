@@ -1,6 +1,7 @@
 #include <poll.h>
 
 #include <array>
+#include <chrono>
 #include <nlohmann/json.hpp>
 #include <string>
 
@@ -8,9 +9,12 @@
 #include "cli/directory_watch.h"
 #include "cli/job_lookup.h"
 #include "cli/job_texts.h"
+#include "cli/notify_file.h"
 #include "cli/report.h"
 #include "cli/text.h"
-#include "journal/job_json.h"
+#include "cli/trouble_watch.h"
+#include "core/count.h"
+#include "notify/cloud_event.h"
 
 namespace aimaster::cli {
 namespace {
@@ -21,11 +25,25 @@ constexpr std::array kOptions = {
 };
 constexpr int kLookAgainMs = 200;
 
-std::string Line(const NumberedEvent& event, bool json, const Terminal& terminal) {
-  if (json) return EventJson(event).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) + "\n";
+std::string Line(const JobSpec& spec, const NumberedEvent& event, bool json, const Terminal& terminal) {
+  if (json) return notify::OneLineOf(notify::CloudEvent(spec, event)) + "\n";
   const std::string subject = event.event.subject.empty() ? "" : "  " + OneLine(event.event.subject);
   return terminal.Paint(Colour::kDim, DateTime(event.event.at.wall)) + "  " + OneLine(event.event.type) + subject +
          "  " + terminal.Paint(ColourOfEvent(event.event.type), OneLine(event.event.message)) + "\n";
+}
+
+// To people alone, and of a job that is over: what of this the sinks have not been told.
+int SayWhatWaits(OpenedJob& job) {
+  const Result<std::vector<SinkState>> sinks = ReadSinkStates(job.directory, job.spec, job.reader);
+  if (!sinks || job.directory.FindLiveMaster()) return kExitSuccess;
+  for (const SinkState& sink : *sinks) {
+    if (sink.waiting == 0) continue;
+    Complain({ErrorKind::kEnvironment, Count(static_cast<uint64_t>(sink.waiting), "event") + " not delivered to sink " +
+                                           InQuotes(sink.name) +
+                                           (sink.trouble.empty() ? "" : " (" + OneLine(sink.trouble) + ")") +
+                                           "; `aimaster resume " + job.spec.id.text() + "` tries again"});
+  }
+  return kExitSuccess;
 }
 
 int Run(const Arguments& arguments) {
@@ -33,6 +51,7 @@ int Run(const Arguments& arguments) {
   if (!job) return Complain(job.error());
   const Terminal terminal = LookAt(1);
   DirectoryWatch watch(job->directory.path());
+  TroubleWatch trouble(job->directory.path());
   int64_t last = 0;
   while (true) {
     watch.Clear();
@@ -43,11 +62,15 @@ int Run(const Arguments& arguments) {
     if (!events) return Complain(events.error());
     std::string text;
     for (const NumberedEvent& event : *events) {
-      text += Line(event, arguments.Has("--json"), terminal);
+      text += Line(job->spec, event, arguments.Has("--json"), terminal);
       last = event.number;
     }
     if (const int code = Print(text); code != kExitSuccess) return code;
-    if (!arguments.Has("--follow") || IsEnd(summary->status)) return kExitSuccess;
+    if (IsEnd(summary->status)) return SayWhatWaits(*job);
+    if (!arguments.Has("--follow")) return kExitSuccess;
+    if (const auto changed = trouble.Look(std::chrono::steady_clock::now())) {
+      Complain({ErrorKind::kEnvironment, *changed});
+    }
     pollfd changed{.fd = watch.descriptor(), .events = POLLIN, .revents = 0};
     poll(&changed, 1, kLookAgainMs);
   }
@@ -61,8 +84,12 @@ const Command kEventsCommand = {
     .operands_min = 1,
     .operands_max = 1,
     .summary = "what happened to the job, in the order of time",
-    .details = "One line per event: when, its type, what it is about, and what happened.",
-    .examples = "aimaster events nightly\naimaster events -f --json nightly | jq -r .message",
+    .details =
+        "One line per event: when, its type, what it is about, and what happened. With --follow it also says, on "
+        "standard error, when nobody leads the job, and why nothing is decided.\n\n"
+        "--json prints CloudEvents 1.0, an object per line, as webhooks get them (docs/notifications.md); number, "
+        "title, severity and message are in its data.",
+    .examples = "aimaster events nightly\naimaster events -f --json nightly | jq -r .data.message",
     .options = kOptions,
     .run = &Run,
 };

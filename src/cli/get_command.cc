@@ -11,6 +11,7 @@
 #include "cli/job_care.h"
 #include "cli/job_lookup.h"
 #include "cli/job_texts.h"
+#include "cli/notify_file.h"
 #include "cli/report.h"
 #include "cli/table.h"
 #include "cli/text.h"
@@ -107,7 +108,8 @@ std::string MasterText(const JobCare& care, const JobSpec& spec) {
   return "process " + std::to_string(care.master->pid) + ", on " + ListeningText(*care.master, spec);
 }
 
-std::string Text(const OpenedJob& job, const JobSnapshot& snapshot, const JobCare& care) {
+std::string Text(const OpenedJob& job, const JobSnapshot& snapshot, const JobCare& care,
+                 const Result<std::vector<SinkState>>& sinks) {
   const Terminal terminal = LookAt(1);
   const JobSummary& summary = snapshot.summary;
   std::string text;
@@ -142,12 +144,18 @@ std::string Text(const OpenedJob& job, const JobSnapshot& snapshot, const JobCar
     if (care.master && !care.trouble.empty()) whole("trouble", "nothing is decided: " + care.trouble, Colour::kRed);
     if (!care.note.empty()) whole("note", care.note, Colour::kYellow);
   }
+  if (!sinks) whole("notify", sinks.error().message, Colour::kRed);
+  for (const SinkState& sink : sinks ? *sinks : std::vector<SinkState>()) {
+    const bool is_bad = sink.gave_up > 0 || !sink.trouble.empty();
+    whole("notify", Describe(sink), is_bad ? Colour::kYellow : Colour::kNone);
+  }
   line("directory", job.directory.path().string());
   return text + "\n" + InstanceTable(job.spec.id, snapshot, care.master.has_value(), terminal) +
          NodeNotes(snapshot, terminal);
 }
 
-json Json(const OpenedJob& job, const JobSnapshot& snapshot, const JobCare& care) {
+json Json(const OpenedJob& job, const JobSnapshot& snapshot, const JobCare& care,
+          const Result<std::vector<SinkState>>& sinks) {
   json members = GetJson(job.directory, job.spec, snapshot);
   const std::optional<Wall> as_of = AsOf(job, snapshot, care);
   members["status_as_of"] = as_of ? json(FormatRfc3339(*as_of)) : json(nullptr);
@@ -157,6 +165,15 @@ json Json(const OpenedJob& job, const JobSnapshot& snapshot, const JobCare& care
   members["tls_fingerprint"] =
       care.master && !care.master->tls_fingerprint.empty() ? json(care.master->tls_fingerprint) : json(nullptr);
   members["trouble"] = care.trouble;
+  members["notifications"] = json::array();
+  for (const SinkState& sink : sinks ? *sinks : std::vector<SinkState>()) {
+    members["notifications"].push_back({{"sink", sink.name},
+                                        {"type", sink.type},
+                                        {"delivered", sink.delivered},
+                                        {"waiting", sink.waiting},
+                                        {"gave_up", sink.gave_up},
+                                        {"trouble", sink.trouble}});
+  }
   return members;
 }
 
@@ -167,8 +184,9 @@ int Run(const Arguments& arguments) {
   if (!snapshot) return Complain(snapshot.error());
   // Of a job that has ended nobody is asked.
   const JobCare care = IsEnd(snapshot->summary.status) ? JobCare{} : LookAtCare(job->directory, kAnswerMax);
-  if (arguments.Has("--json")) return PrintJson(Json(*job, *snapshot, care));
-  return Print(Text(*job, *snapshot, care));
+  const Result<std::vector<SinkState>> sinks = ReadSinkStates(job->directory, job->spec, job->reader);
+  if (arguments.Has("--json")) return PrintJson(Json(*job, *snapshot, care, sinks));
+  return Print(Text(*job, *snapshot, care, sinks));
 }
 
 }  // namespace
@@ -184,7 +202,11 @@ const Command kGetCommand = {
         "The lines \"master\", \"trouble\" and \"note\" say who leads the job and where its master listens (with the "
         "fingerprint of its certificate beyond loopback), what keeps it from deciding, and what sets that right.\n\n"
         "--json has the same as master_pid, supervisor_pid, listen_host, listen_port, tls_fingerprint, trouble and "
-        "status_as_of; what there is not is null, trouble then empty.",
+        "status_as_of; what there is not is null, trouble then empty.\n\n"
+        "Of a job that was started with --notify there is a line \"notify\" for each sink: how many events it was "
+        "told, "
+        "how many wait, how many were given up, and what it answered last, where it takes nothing; --json has them in "
+        "notifications.",
     .examples = "aimaster get nightly\naimaster get --json dlc1a2b | jq .status",
     .options = kOptions,
     .run = &Run,

@@ -142,7 +142,8 @@ Colour ColourOfEvent(std::string_view type) {
   for (const std::string_view bad : {".failed", ".lost", ".unkillable", ".denied"}) {
     if (type.ends_with(bad)) return Colour::kRed;
   }
-  for (const std::string_view odd : {".restarting", ".stopping", ".stopped", ".start_retried", ".isolated", ".note"}) {
+  for (const std::string_view odd :
+       {".restarting", ".stopping", ".stopped", ".start_retried", ".isolated", ".note", ".gave_up"}) {
     if (type.ends_with(odd)) return Colour::kYellow;
   }
   return type.ends_with(".succeeded") || type.ends_with(".ready") ? Colour::kGreen : Colour::kNone;

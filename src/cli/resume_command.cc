@@ -30,7 +30,8 @@ const Command kResumeCommand = {
         "supervisor "
         "is taken over from as well; the ranks do not notice. Then it follows the job as `aimaster run` does, with the "
         "same signals and exit codes. Where a supervisor is there already, it only follows; of a job that has ended, "
-        "the result is told at once.",
+        "the result is told at once. But where notifications of it are still waiting, a master is started that sends "
+        "them, and what became of them is told first.",
     .examples = "aimaster resume dlc1a2b3c4d5e6f7\naimaster resume --detach nightly",
     .options = kOptions,
     .run = &Run,

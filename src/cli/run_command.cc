@@ -4,6 +4,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <chrono>
@@ -22,6 +23,7 @@
 #include "cli/job_care.h"
 #include "cli/launch_master.h"
 #include "cli/listen_check.h"
+#include "cli/notify_file.h"
 #include "cli/report.h"
 #include "cli/rule_file.h"
 #include "cli/text.h"
@@ -66,6 +68,9 @@ constexpr std::array kOptions = {
            .value = "FILE",
            .help =
                "rules of your own (YAML, docs/rules.md), which override and add to those by which failures are judged"},
+    Option{.name = "--notify",
+           .value = "FILE",
+           .help = "whom to tell of what happens (YAML, docs/notifications.md); `aimaster notify test FILE` tries it"},
     kTeeOption,
     Option{.name = "--detach", .short_name = "-d", .help = "print the job's id and return at once"},
 };
@@ -134,12 +139,13 @@ void TellAddress(const JobDirectory& directory, const JobSpec& spec) {
   if (master) Complain({ErrorKind::kEnvironment, "the job's master listens on " + ListeningText(*master, spec)});
 }
 
-int StartAndFollow(const JobSpec& spec, const RulesFiles* rules, const Arguments& arguments) {
+int StartAndFollow(const JobSpec& spec, const RulesFiles* rules, const std::string& notify_plan,
+                   const Arguments& arguments) {
   // From here on nothing that a person does may leave half a job.
   Interrupts interrupts;
   const Result<Home> home = Home::Find();
   if (!home) return Complain(home.error());
-  const Result<JobDirectory> directory = JobDirectory::Create(*home, spec, rules);
+  const Result<JobDirectory> directory = JobDirectory::Create(*home, spec, rules, notify_plan);
   if (!directory) return Complain(directory.error());
   const Result<ProcessIdentity> supervisor = LaunchMaster(directory->path());
   if (!supervisor) {
@@ -157,11 +163,21 @@ int StartAndFollow(const JobSpec& spec, const RulesFiles* rules, const Arguments
   return Follow(*directory, spec, interrupts, std::move(options));
 }
 
+// What holds a secret of the notify file is not passed on, unless it was given for the ranks by --env.
+void HideFromRanks(const std::vector<std::string>& variables, const Arguments& arguments, JobSpec& spec) {
+  const std::vector<std::string> given = arguments.Texts("--env");
+  for (const std::string& name : variables) {
+    const bool is_given =
+        std::ranges::any_of(given, [&](const std::string& one) { return one.starts_with(name + "="); });
+    if (!is_given) spec.environment.erase(name);
+  }
+}
+
 int Run(const Arguments& arguments) {
   if (arguments.operands.empty()) {
     return Complain({ErrorKind::kUsage, "the command is missing: aimaster run [OPTIONS] -- python train.py"});
   }
-  const Result<JobSpec> spec = MakeSpec(arguments);
+  Result<JobSpec> spec = MakeSpec(arguments);
   if (!spec) return Complain(spec.error());
   if (Status directories = CheckDirectories(*spec); !directories) return Complain(directories.error());
   if (Status listening = CheckListening(*spec); !listening) return Complain(listening.error());
@@ -170,11 +186,18 @@ int Run(const Arguments& arguments) {
     Complain({ErrorKind::kUsage, failure->message});
     return failure->exit_code;
   }
-  if (!arguments.Has("--rules")) return StartAndFollow(*spec, nullptr, arguments);
+  std::string notify_plan;
+  if (arguments.Has("--notify")) {
+    Result<LoadedNotifyFile> file = LoadNotifyFile(arguments.Text("--notify"));
+    if (!file) return Complain(file.error());
+    HideFromRanks(file->variables, arguments, *spec);
+    notify_plan = std::move(file->plan);
+  }
+  if (!arguments.Has("--rules")) return StartAndFollow(*spec, nullptr, notify_plan, arguments);
   const Result<LoadedRules> rules = LoadRuleFile(arguments.Text("--rules"));
   if (!rules) return Complain(rules.error());
   if (!rules->note.empty()) Complain({ErrorKind::kEnvironment, rules->note});
-  return StartAndFollow(*spec, &rules->files, arguments);
+  return StartAndFollow(*spec, &rules->files, notify_plan, arguments);
 }
 
 }  // namespace

@@ -259,12 +259,4 @@ json ExplainJson(const std::vector<Decision>& decisions) {
   return list;
 }
 
-json EventJson(const NumberedEvent& event) {
-  return {{"number", event.number},
-          {"time", Time(event.event.at.wall)},
-          {"type", event.event.type},
-          {"subject", event.event.subject},
-          {"message", event.event.message}};
-}
-
 }  // namespace aimaster

@@ -20,7 +20,6 @@ nlohmann::json AggregateJson(const std::vector<AggregatedFault>& faults);
 nlohmann::json RoundsJson(const JobSnapshot& snapshot);
 nlohmann::json GoodputJson(const Goodput& goodput);
 nlohmann::json ExplainJson(const std::vector<Decision>& decisions);
-nlohmann::json EventJson(const NumberedEvent& event);
 
 // Where the output of one attempt lies.
 std::filesystem::path AttemptDirectory(const JobDirectory& directory, const JobSpec& spec, const std::string& node,

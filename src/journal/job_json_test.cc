@@ -18,7 +18,6 @@ class JobJsonTest : public testing::Test {
     JobReader reader = *JobReader::Open(*directory_);
     snapshot_ = *reader.ReadSnapshot();
     decisions_ = *reader.ReadDecisions();
-    events_ = *reader.ReadEventsAfter(0);
   }
   json Get() const { return GetJson(*directory_, story_.spec, snapshot_); }
 
@@ -28,7 +27,6 @@ class JobJsonTest : public testing::Test {
   std::optional<JobDirectory> directory_;
   JobSnapshot snapshot_;
   std::vector<Decision> decisions_;
-  std::vector<NumberedEvent> events_;
 };
 
 void ExpectTime(const json& time) {
@@ -158,15 +156,6 @@ TEST_F(JobJsonTest, DecisionsComeWithTheirReasons) {
   EXPECT_EQ((*restart)["round"], 0);
   ExpectTime((*restart)["time"]);
   EXPECT_EQ((*restart)["reasons"][0], "rank 1 said boom");
-}
-
-TEST_F(JobJsonTest, EventsAreNumbered) {
-  Read();
-  ASSERT_FALSE(events_.empty());
-  const json event = EventJson(events_[0]);
-  EXPECT_GT(event["number"], 0);
-  EXPECT_TRUE(event["type"].get<std::string>().starts_with("aimaster."));
-  ExpectTime(event["time"]);
 }
 
 TEST_F(JobJsonTest, ADamagedJobIsARowWithItsProblem) {

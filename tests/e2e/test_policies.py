@@ -21,7 +21,8 @@ RETRIED = {
 
 
 def events(home):
-    return [json.loads(line) for line in home.call("events", home.job(), "--json").stdout.splitlines()]
+    told = [json.loads(line) for line in home.call("events", home.job(), "--json").stdout.splitlines()]
+    return [{**event, **event["data"]} for event in told]
 
 
 def dies_in_round_0(how):
