@@ -17,11 +17,11 @@ using nlohmann::json;
 
 std::string ToBody(const json& value) { return value.dump(-1, ' ', false, json::error_handler_t::replace) + "\n"; }
 
-HttpResponse Refuse(unsigned status, const std::string& why) { return {status, ToBody({{"error", why}})}; }
+HttpResponse Rejected(unsigned status, const std::string& why) { return {status, ToBody({{"error", why}})}; }
 
 HttpResponse Done(const Status& done) {
   if (done) return {200, "{}\n"};
-  return Refuse(done.error().kind == ErrorKind::kEnvironment ? 429 : 400, done.error().message);
+  return Rejected(done.error().kind == ErrorKind::kEnvironment ? 429 : 400, done.error().message);
 }
 
 json Parse(const std::string& body) { return json::parse(body, nullptr, /*allow_exceptions=*/false); }
@@ -96,7 +96,7 @@ json Seconds(int64_t interval_ms) {
 HttpResponse SdkApi::Answer(const HttpRequest& request, pid_t caller) {
   const auto only = [&](const char* method, auto answer) {
     if (request.method == method) return answer();
-    return Refuse(405, request.target + " takes " + method + " only");
+    return Rejected(405, request.target + " takes " + method + " only");
   };
   if (request.target == "/v1/message") return only("POST", [&] { return SendMessage(request.body, caller); });
   if (request.target == "/v1/retryable_errors") return only("POST", [&] { return AddRetryableErrors(request.body); });
@@ -107,20 +107,20 @@ HttpResponse SdkApi::Answer(const HttpRequest& request, pid_t caller) {
     return only("POST", [&] { return SetHangInterval(request.body, caller); });
   }
   if (request.target == "/v1/status") return only("GET", [&] { return DescribeState(); });
-  return Refuse(404, "there is no " + Quoted(request.target) + " here");
+  return Rejected(404, "there is no " + Quoted(request.target) + " here");
 }
 
 HttpResponse SdkApi::AddRetryableErrors(const std::string& body) {
   static const std::string kForm = R"(what is expected is {"errors": ["a text", "another"]})";
   const json object = Parse(body);
-  if (!object.is_object() || !object.contains("errors") || !object["errors"].is_array()) return Refuse(400, kForm);
+  if (!object.is_object() || !object.contains("errors") || !object["errors"].is_array()) return Rejected(400, kForm);
   std::vector<std::string> texts;
   for (const json& error : object["errors"]) {
-    if (!error.is_string()) return Refuse(400, kForm);
+    if (!error.is_string()) return Rejected(400, kForm);
     const auto& text = error.get_ref<const std::string&>();
-    if (text.empty()) return Refuse(400, "an empty text would be found in every log");
+    if (text.empty()) return Rejected(400, "an empty text would be found in every log");
     if (text.size() > kRetryableTextMaxBytes) {
-      return Refuse(400, Quoted(text) + " is longer than " + std::to_string(kRetryableTextMaxBytes) + " bytes");
+      return Rejected(400, Quoted(text) + " is longer than " + std::to_string(kRetryableTextMaxBytes) + " bytes");
     }
     texts.push_back(text);
   }
@@ -131,10 +131,10 @@ HttpResponse SdkApi::SetStep(const std::string& body, pid_t pid) {
   static const char* const kForm = R"(what is expected is {"step": 120}, a whole number from 0, and perhaps a "loss")";
   const json object = Parse(body);
   const std::optional<SdkCaller> caller = Caller(object, pid);
-  if (!caller) return Refuse(400, kForm);
+  if (!caller) return Rejected(400, kForm);
   const std::optional<uint64_t> step = Number(object, "step");
   std::optional<double> loss;
-  if (!step || !TakeLoss(object, loss)) return Refuse(400, kForm);
+  if (!step || !TakeLoss(object, loss)) return Rejected(400, kForm);
   return Done(node_.SetStep(*caller, *step, loss));
 }
 
@@ -142,7 +142,7 @@ HttpResponse SdkApi::SetCheckpoint(const std::string& body, pid_t pid) {
   const json object = Parse(body);
   const std::optional<SdkCaller> caller = Caller(object, pid);
   const std::optional<uint64_t> step = caller ? Number(object, "step") : std::nullopt;
-  if (!step) return Refuse(400, R"(what is expected is {"step": 120}, a whole number from 0)");
+  if (!step) return Rejected(400, R"(what is expected is {"step": 120}, a whole number from 0)");
   return Done(node_.SetCheckpoint(*caller, *step));
 }
 
@@ -150,14 +150,14 @@ HttpResponse SdkApi::SendMessage(const std::string& body, pid_t pid) {
   static const char* const kForm = R"(what is expected is {"content": "a text"})";
   const json object = Parse(body);
   const std::optional<SdkCaller> caller = Caller(object, pid);
-  if (!caller) return Refuse(400, kForm);
+  if (!caller) return Rejected(400, kForm);
   const auto content = object.find("content");
-  if (content == object.end() || !content->is_string()) return Refuse(400, kForm);
+  if (content == object.end() || !content->is_string()) return Rejected(400, kForm);
   const auto& text = content->get_ref<const std::string&>();
-  if (text.empty()) return Refuse(400, "the message is empty");
+  if (text.empty()) return Rejected(400, "the message is empty");
   if (text.size() > kMessageMaxBytes) {
-    return Refuse(400, "the message has " + std::to_string(text.size()) + " bytes, and at most " +
-                           std::to_string(kMessageMaxBytes) + " are passed on: shorten it");
+    return Rejected(400, "the message has " + std::to_string(text.size()) + " bytes, and at most " +
+                             std::to_string(kMessageMaxBytes) + " are passed on: shorten it");
   }
   return Done(node_.SendMessage(*caller, text));
 }
@@ -167,9 +167,9 @@ HttpResponse SdkApi::SetHangInterval(const std::string& body, pid_t pid) {
       R"(what is expected is {"seconds": 180}, above 0; -1 for no detection, null for the job's own interval)";
   const json object = Parse(body);
   const std::optional<SdkCaller> caller = Caller(object, pid);
-  if (!caller || !object.contains("seconds")) return Refuse(400, kForm);
+  if (!caller || !object.contains("seconds")) return Rejected(400, kForm);
   const std::optional<int64_t> interval_ms = Interval(object["seconds"]);
-  if (!interval_ms) return Refuse(400, kForm);
+  if (!interval_ms) return Rejected(400, kForm);
   return Done(node_.SetHangInterval(*caller, *interval_ms));
 }
 

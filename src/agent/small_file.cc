@@ -17,6 +17,8 @@ std::unexpected<Error> FailErrno(const std::string& what, const std::string& pat
   return Fail(ErrorKind::kEnvironment, what + " " + path + ": " + std::strerror(errno));
 }
 
+}  // namespace
+
 bool WriteAll(int fd, std::string_view bytes) {
   while (!bytes.empty()) {
     const ssize_t written = ::write(fd, bytes.data(), bytes.size());
@@ -26,8 +28,6 @@ bool WriteAll(int fd, std::string_view bytes) {
   }
   return true;
 }
-
-}  // namespace
 
 std::expected<std::string, int> ReadWhole(const std::string& path, size_t max) {
   // A program may leave a pipe where a file is expected; opening it must not wait for a writer.

@@ -19,6 +19,8 @@ std::expected<std::string, int> ReadWhole(const std::string& path, size_t max);
 std::optional<std::string> ReadSmallFile(const std::string& path, size_t max);
 // Whether this errno says that there is no such file, and not only that it can't be looked at.
 bool MeansAbsent(int error);
+// All of it; false when the descriptor takes no more, with errno.
+bool WriteAll(int fd, std::string_view bytes);
 Status WriteSmallFile(const std::string& path, std::string_view bytes);  // mode 0600, by rename
 // False only for one that is known not to be there.
 bool FileExists(const std::string& path);

@@ -14,6 +14,7 @@
 #include <optional>
 #include <thread>
 
+#include "agent/small_file.h"
 #include "agent/stack_limits.h"
 #include "agent/stack_processes.h"
 #include "agent/stack_run.h"
@@ -284,16 +285,6 @@ std::optional<std::string> ReadAll(int fd, size_t max) {
     text.append(buffer, static_cast<size_t>(got));
     if (text.size() > max) return std::nullopt;
   }
-}
-
-bool WriteAll(int fd, std::string_view text) {
-  while (!text.empty()) {
-    const ssize_t put = ::write(fd, text.data(), text.size());
-    if (put < 0 && errno == EINTR) continue;
-    if (put <= 0) return false;
-    text.remove_prefix(static_cast<size_t>(put));
-  }
-  return true;
 }
 
 }  // namespace

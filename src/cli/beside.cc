@@ -18,12 +18,13 @@
 #include <fstream>
 #include <optional>
 
+#include "cli/command_lookup.h"
+
 namespace aimaster::cli {
 namespace {
 
 constexpr std::array kForwarded = {SIGTERM, SIGHUP, SIGINT, SIGQUIT, SIGUSR1, SIGUSR2};
 constexpr std::chrono::seconds kGrace{2};  // from SIGTERM to SIGKILL, once its companion has ended
-constexpr int kExitNotFound = 127, kExitNotExecutable = 126;
 
 std::vector<char*> Pointers(std::vector<std::string>& strings) {
   std::vector<char*> pointers;
@@ -53,9 +54,9 @@ std::vector<char*> Pointers(std::vector<std::string>& strings) {
   ::_exit(error == ENOENT ? kExitNotFound : kExitNotExecutable);
 }
 
-class Run {
+class BesideRun {
  public:
-  Run(pid_t child, int companion, int signals) : child_(child), companion_(companion), signals_(signals) {}
+  BesideRun(pid_t child, int companion, int signals) : child_(child), companion_(companion), signals_(signals) {}
 
   BesideEnd ToEnd() {
     while (!Reap()) Wait();
@@ -141,7 +142,7 @@ BesideEnd RunBeside(const BesideCommand& command) {
   int error = 0;
   const bool failed = ::read(trouble[0], &error, sizeof error) == static_cast<ssize_t>(sizeof error);
   ::close(trouble[0]);
-  BesideEnd end = Run(child, companion, signals).ToEnd();
+  BesideEnd end = BesideRun(child, companion, signals).ToEnd();
   if (failed) end.trouble = "cannot execute " + command.command.front() + ": " + std::strerror(error);
   return end;
 }

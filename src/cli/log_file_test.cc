@@ -26,7 +26,7 @@ bool PunchHole(const std::filesystem::path& path, off_t bytes) {
   return done;
 }
 
-std::string Lines(int first, int last) {
+std::string NumberedLines(int first, int last) {
   std::string text;
   for (int i = first; i <= last; ++i) text += "line " + std::to_string(i) + "\n";
   return text;
@@ -57,7 +57,7 @@ TEST(LogFile, ThatWasTruncatedIsReadFromItsStart) {
 
 TEST(LogFile, BytesThatWereFreedAreNotPrintedAsZeros) {
   TemporaryDirectory directory;
-  const auto path = directory.Write("out", Lines(1, 100'000));
+  const auto path = directory.Write("out", NumberedLines(1, 100'000));
   const off_t freed = 512 << 10;
   if (!PunchHole(path, freed)) GTEST_SKIP() << "this file system can't free a part of a file";
   auto file = LogFile::Open(path);
@@ -71,7 +71,7 @@ TEST(LogFile, BytesThatWereFreedAreNotPrintedAsZeros) {
 
 TEST(LogFile, BytesFreedBehindTheReaderDoNotMatter) {
   TemporaryDirectory directory;
-  const auto path = directory.Write("out", Lines(1, 50'000));
+  const auto path = directory.Write("out", NumberedLines(1, 50'000));
   auto file = LogFile::Open(path);
   ReadAll(*file);
   if (!PunchHole(path, 64 << 10)) GTEST_SKIP() << "this file system can't free a part of a file";
@@ -82,7 +82,7 @@ TEST(LogFile, BytesFreedBehindTheReaderDoNotMatter) {
 
 TEST(LogFile, TheLastLinesAreFoundFromTheEnd) {
   TemporaryDirectory directory;
-  const auto path = directory.Write("out", Lines(1, 100'000));
+  const auto path = directory.Write("out", NumberedLines(1, 100'000));
   const auto tail = [&](uint64_t lines) {
     auto file = LogFile::Open(path);
     file->SeekToLastLines(lines);
@@ -90,9 +90,9 @@ TEST(LogFile, TheLastLinesAreFoundFromTheEnd) {
   };
   EXPECT_EQ(tail(0), "");
   EXPECT_EQ(tail(1), "line 100000\n");
-  EXPECT_EQ(tail(3), Lines(99'998, 100'000));
-  EXPECT_EQ(tail(20'000), Lines(80'001, 100'000)) << "over several blocks";
-  EXPECT_EQ(tail(1'000'000), Lines(1, 100'000));
+  EXPECT_EQ(tail(3), NumberedLines(99'998, 100'000));
+  EXPECT_EQ(tail(20'000), NumberedLines(80'001, 100'000)) << "over several blocks";
+  EXPECT_EQ(tail(1'000'000), NumberedLines(1, 100'000));
   directory.Write("out", "no end");
   EXPECT_EQ(tail(2), "line 100000\nno end");
 }

@@ -75,20 +75,20 @@ struct RoleField {
   }
 };
 
-using Names = std::array<std::string_view, 1>;
+using OneName = std::array<std::string_view, 1>;
 constexpr std::array<std::string_view, 2> kModes = {"Sync", "Async"};
 constexpr std::array<std::string_view, 3> kPolicies = {"OnFailure", "ExitCodeAndErrorMsg", "Never"};
 constexpr std::array<std::string_view, 3> kLogLevels = {"Info", "Warning", "Error"};
 constexpr std::array<std::string_view, 2> kHangRequires = {"log", "log+progress"};
-constexpr std::array<std::string_view, 4> kFrameworks = {"pytorch", "tensorflow", "mpi", "elasticbatch"};
-constexpr std::array<std::string_view, 3> kSuccessPolicies = {"Auto", "AllWorkers", "ChiefWorker"};
-constexpr std::array<std::string_view, 5> kStackTools = {"auto", "pystack", "py-spy", "eu-stack", "none"};
-constexpr Names kModeAliases = {"execution-mode"};
-constexpr Names kHangDetectionAliases = {"enable-log-hang-detection"};
-constexpr Names kHangIntervalAliases = {"log-hang-interval-in-seconds"};
-constexpr Names kExitHangDetectionAliases = {"enable-pod-completed-detection"};
-constexpr Names kExitHangIntervalAliases = {"pod-completed-interval-in-seconds"};
-constexpr Names kFailureRateAliases = {"max-tolerate-failure-rate"};
+constexpr std::array<std::string_view, 4> kAllowedFrameworks = {"pytorch", "tensorflow", "mpi", "elasticbatch"};
+constexpr std::array<std::string_view, 3> kAllowedSuccessPolicies = {"Auto", "AllWorkers", "ChiefWorker"};
+constexpr std::array<std::string_view, 5> kAllowedStackTools = {"auto", "pystack", "py-spy", "eu-stack", "none"};
+constexpr OneName kModeAliases = {"execution-mode"};
+constexpr OneName kHangDetectionAliases = {"enable-log-hang-detection"};
+constexpr OneName kHangIntervalAliases = {"log-hang-interval-in-seconds"};
+constexpr OneName kExitHangDetectionAliases = {"enable-pod-completed-detection"};
+constexpr OneName kExitHangIntervalAliases = {"pod-completed-interval-in-seconds"};
+constexpr OneName kFailureRateAliases = {"max-tolerate-failure-rate"};
 
 constexpr int64_t kCountMax = std::numeric_limits<uint32_t>::max();
 constexpr int64_t kSecondsMax = milliseconds(kParameterSecondsMax).count();
@@ -318,7 +318,7 @@ constexpr std::array kTable = {
                     "`--job-execution-mode` is Async unless it is given, and an instance that has succeeded is never "
                     "started again.",
          .example = "pytorch",
-         .choices = kFrameworks}),
+         .choices = kAllowedFrameworks}),
     RunField<&JobSpec::success_policy>(
         {.name = "success-policy",
          .type = ParameterType::kChoice,
@@ -328,7 +328,7 @@ constexpr std::array kTable = {
                     "the first worker. What still runs then is stopped. Auto is ChiefWorker in a TensorFlow job with a "
                     "chief and ps, whose workers wait for the chief's orders for ever, and AllWorkers in all others.",
          .example = "ChiefWorker",
-         .choices = kSuccessPolicies}),
+         .choices = kAllowedSuccessPolicies}),
     RunRole<Role::kWorker, &RoleSpec::count>({.name = "workers",
                                               .help = "How many worker instances the job has.",
                                               .details =
@@ -435,7 +435,7 @@ constexpr std::array kTable = {
                                         "is installed on the node: py-spy, then pystack, for Python; eu-stack, "
                                         "then gdb, for other programs. none takes no stacks at all.",
                                     .example = "py-spy",
-                                    .choices = kStackTools}),
+                                    .choices = kAllowedStackTools}),
     RunTime<&Timing::stack_timeout>({.name = "stack-timeout",
                                      .help = "How long call stacks of a job that hangs are waited for.",
                                      .details = "How long taking the call stacks of all ranks may last, whatever tools "

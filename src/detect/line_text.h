@@ -7,6 +7,8 @@
 
 namespace aimaster {
 
+inline bool IsDigit(char c) { return c >= '0' && c <= '9'; }  // whatever the locale
+
 // The line without ANSI sequences and trailing blanks; backspaces take back what was before them, other control
 // characters become blanks and broken UTF-8 becomes U+FFFD. Answers with a view of `line` itself when there is nothing
 // to change, else of `buffer`.

@@ -12,8 +12,6 @@ namespace {
 constexpr size_t kHeadBytes = 256;  // who speaks stands at the beginning
 constexpr std::string_view kDigits = "0123456789";
 
-bool IsDigit(char c) { return c >= '0' && c <= '9'; }
-
 // The number at the start of text; none where there is none, or one that is no rank.
 std::optional<uint32_t> NumberAt(std::string_view text) {
   uint32_t number = 0;

@@ -24,13 +24,6 @@ std::vector<T> Of(const StepResult& result) {
   return EngineHarness::Of<T>(result);
 }
 
-inline Judgement SuspectNode(const EngineHarness& job, uint32_t rank) {
-  Judgement judgement = job.Verdict(rank);
-  judgement.node_suspect = true;
-  judgement.severity = Severity::kIsolateNode;
-  return judgement;
-}
-
 inline void ExpectUntouched(const EngineHarness& job, std::initializer_list<uint32_t> instances) {
   for (const uint32_t i : instances) {
     EXPECT_EQ(job.AttemptOf(i), Attempt{0}) << i;

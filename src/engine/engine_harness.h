@@ -162,4 +162,11 @@ class EngineHarness {
   std::vector<Input> inputs;
 };
 
+inline Judgement SuspectNode(const EngineHarness& job, uint32_t rank) {
+  Judgement judgement = job.Verdict(rank);
+  judgement.node_suspect = true;
+  judgement.severity = Severity::kIsolateNode;
+  return judgement;
+}
+
 }  // namespace aimaster

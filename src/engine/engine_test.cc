@@ -341,13 +341,6 @@ TEST(EngineNodeTest, InstancesAreSpreadInBlocks) {
   EXPECT_EQ(nodes, (std::vector<uint32_t>{0, 0, 0, 1, 1}));
 }
 
-Judgement SuspectNode(const EngineHarness& job, uint32_t rank) {
-  Judgement judgement = job.Verdict(rank);
-  judgement.node_suspect = true;
-  judgement.severity = Severity::kIsolateNode;
-  return judgement;
-}
-
 TEST(EngineNodeTest, ASuspectNodeIsLeftForASpare) {
   EngineHarness job(1, 2);
   job.Run();

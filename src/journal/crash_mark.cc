@@ -16,9 +16,9 @@
 namespace aimaster {
 namespace {
 
-constexpr char kMagic[8] = {'A', 'I', 'M', 'M', 'A', 'R', 'K', '1'};
+constexpr char kCrashMagic[8] = {'A', 'I', 'M', 'M', 'A', 'R', 'K', '1'};
 
-struct MarkBytes {
+struct CrashMarkBytes {
   char magic[8];
   uint32_t times;
   uint32_t under_way;
@@ -26,15 +26,15 @@ struct MarkBytes {
   int64_t first_ns;
   char kind[32];
 };
-static_assert(sizeof(MarkBytes) == 64 && std::endian::native == std::endian::little);
+static_assert(sizeof(CrashMarkBytes) == 64 && std::endian::native == std::endian::little);
 
 }  // namespace
 
 CrashMark::CrashMark(const std::filesystem::path& path) {
   fd_ = open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
-  MarkBytes mark{};
+  CrashMarkBytes mark{};
   if (fd_ < 0 || pread(fd_, &mark, sizeof mark, 0) != sizeof mark) return;
-  if (std::memcmp(mark.magic, kMagic, sizeof kMagic) != 0 || mark.under_way != 1) return;
+  if (std::memcmp(mark.magic, kCrashMagic, sizeof kCrashMagic) != 0 || mark.under_way != 1) return;
   const size_t length = strnlen(mark.kind, sizeof mark.kind);
   std::string kind(mark.kind, length);
   const bool known = std::ranges::all_of(kind, [](char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); });
@@ -68,8 +68,8 @@ void CrashMark::Leave() {
 }
 
 void CrashMark::Write(uint32_t times, uint32_t under_way, uint64_t hash, Wall first, std::string_view kind) {
-  MarkBytes mark{};
-  std::memcpy(mark.magic, kMagic, sizeof kMagic);
+  CrashMarkBytes mark{};
+  std::memcpy(mark.magic, kCrashMagic, sizeof kCrashMagic);
   mark.times = times;
   mark.under_way = under_way;
   mark.hash = hash;

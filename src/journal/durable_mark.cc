@@ -14,19 +14,19 @@
 namespace aimaster {
 namespace {
 
-constexpr char kMagic[8] = {'A', 'I', 'M', 'D', 'U', 'R', 'A', 'B'};
+constexpr char kDurableMagic[8] = {'A', 'I', 'M', 'D', 'U', 'R', 'A', 'B'};
 constexpr uint64_t kPlausibleMax = uint64_t{1} << 62;  // so that the next epoch is still one
 
-struct MarkBytes {
+struct DurableMarkBytes {
   char magic[8];
   uint64_t epoch;
   uint64_t input;
   uint64_t checksum;
 };
-static_assert(sizeof(MarkBytes) == 32 && std::endian::native == std::endian::little);
+static_assert(sizeof(DurableMarkBytes) == 32 && std::endian::native == std::endian::little);
 
-uint64_t ChecksumOf(const MarkBytes& mark) {
-  char bytes[offsetof(MarkBytes, checksum)];
+uint64_t ChecksumOf(const DurableMarkBytes& mark) {
+  char bytes[offsetof(DurableMarkBytes, checksum)];
   std::memcpy(bytes, &mark, sizeof bytes);
   return Fnv1a(std::string_view(bytes, sizeof bytes), kFnv1aOfNothing);
 }
@@ -41,17 +41,17 @@ DurableMark::~DurableMark() {
 }
 
 Durable DurableMark::Read() const {
-  MarkBytes mark{};
+  DurableMarkBytes mark{};
   if (fd_ < 0 || pread(fd_, &mark, sizeof mark, 0) != sizeof mark) return {};
-  if (std::memcmp(mark.magic, kMagic, sizeof kMagic) != 0 || mark.checksum != ChecksumOf(mark)) return {};
+  if (std::memcmp(mark.magic, kDurableMagic, sizeof kDurableMagic) != 0 || mark.checksum != ChecksumOf(mark)) return {};
   if (mark.epoch > kPlausibleMax || mark.input > kPlausibleMax) return {};
   return {Epoch{mark.epoch}, static_cast<int64_t>(mark.input)};
 }
 
 void DurableMark::Write(const Durable& durable) {
   if (fd_ < 0) return;
-  MarkBytes mark{};
-  std::memcpy(mark.magic, kMagic, sizeof kMagic);
+  DurableMarkBytes mark{};
+  std::memcpy(mark.magic, kDurableMagic, sizeof kDurableMagic);
   mark.epoch = Value(durable.epoch);
   mark.input = static_cast<uint64_t>(durable.input);
   mark.checksum = ChecksumOf(mark);

@@ -8,7 +8,7 @@ namespace {
 
 using nlohmann::json;
 
-constexpr std::string_view kDigits = "0123456789abcdef";
+constexpr std::string_view kHexDigits = "0123456789abcdef";
 constexpr const char* kHex = "hex";
 
 // What may follow a first byte: how many bytes in all, and the range of the second one, which is where overlong forms,
@@ -32,7 +32,7 @@ Sequence SequenceOf(uint8_t first) {
 }
 
 std::optional<uint8_t> DigitOf(char c) {
-  const size_t digit = kDigits.find(c);
+  const size_t digit = kHexDigits.find(c);
   if (digit == std::string_view::npos) return std::nullopt;
   return static_cast<uint8_t>(digit);
 }
@@ -58,8 +58,8 @@ json TextToJson(const std::string& text) {
   hex.reserve(2 * text.size());
   for (const char c : text) {
     const auto byte = static_cast<uint8_t>(c);
-    hex.push_back(kDigits[byte >> 4]);
-    hex.push_back(kDigits[byte & 15]);
+    hex.push_back(kHexDigits[byte >> 4]);
+    hex.push_back(kHexDigits[byte & 15]);
   }
   return {{kHex, std::move(hex)}};
 }

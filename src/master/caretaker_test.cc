@@ -5,7 +5,7 @@
 namespace aimaster {
 namespace {
 
-constexpr ConnectionId kFirst{1}, kSecond{2};
+constexpr ConnectionId kFirstLink{1}, kSecondLink{2};
 
 JobSpec Spec() {
   JobSpec spec;
@@ -41,7 +41,7 @@ v1::ToAgent Read(const std::string& bytes) {
 
 TEST(CaretakerTest, AnAgentIsWelcomeWithWhateverItHolds) {
   Caretaker caretaker(Epoch{5}, Spec(), {NodeIndex{0}});
-  const Caretaker::Answer answer = caretaker.OnMessage({}, kFirst, Hello(7, {3, 4}));
+  const Caretaker::Answer answer = caretaker.OnMessage({}, kFirstLink, Hello(7, {3, 4}));
   ASSERT_EQ(answer.transmit.size(), 1u) << "nothing but the welcome: nothing is stopped";
   EXPECT_EQ(Read(answer.transmit.front().second).welcome().epoch(), 5u);
   EXPECT_EQ(Read(answer.transmit.front().second).welcome().job().command(0), "train");
@@ -49,27 +49,27 @@ TEST(CaretakerTest, AnAgentIsWelcomeWithWhateverItHolds) {
 
 TEST(CaretakerTest, OneThatKnowsALaterMasterIsNotSpokenTo) {
   Caretaker caretaker(Epoch{5}, Spec(), {});
-  EXPECT_TRUE(caretaker.OnMessage({}, kFirst, Hello(0, {}, 6)).transmit.empty());
+  EXPECT_TRUE(caretaker.OnMessage({}, kFirstLink, Hello(0, {}, 6)).transmit.empty());
 }
 
 TEST(CaretakerTest, AHeartbeatIsAnsweredSinceTheLeaseHangsOnIt) {
   Caretaker caretaker(Epoch{5}, Spec(), {});
-  caretaker.OnMessage({}, kFirst, Hello(0, {0}));
+  caretaker.OnMessage({}, kFirstLink, Hello(0, {0}));
   v1::ToMaster beat;
   beat.mutable_heartbeat()->set_wall_ns(12);
-  const Caretaker::Answer answer = caretaker.OnMessage({}, kFirst, beat.SerializeAsString());
+  const Caretaker::Answer answer = caretaker.OnMessage({}, kFirstLink, beat.SerializeAsString());
   ASSERT_EQ(answer.transmit.size(), 1u);
   EXPECT_EQ(Read(answer.transmit.front().second).heartbeat_reply().agent_wall_ns(), 12);
 }
 
 TEST(CaretakerTest, AnExitIsNotAcknowledgedAndIsInTheLog) {
   Caretaker caretaker(Epoch{5}, Spec(), {});
-  caretaker.OnMessage({}, kFirst, Hello(0, {0}));
+  caretaker.OnMessage({}, kFirstLink, Hello(0, {0}));
   v1::ToMaster message;
   message.mutable_report()->set_sequence(1);
   message.mutable_report()->mutable_rank_exited()->set_rank(3);
   message.mutable_report()->mutable_rank_exited()->set_code(0);
-  const Caretaker::Answer answer = caretaker.OnMessage({}, kFirst, message.SerializeAsString());
+  const Caretaker::Answer answer = caretaker.OnMessage({}, kFirstLink, message.SerializeAsString());
   EXPECT_TRUE(answer.transmit.empty());
   ASSERT_EQ(answer.log.size(), 1u);
   EXPECT_NE(answer.log.front().find("rank 3"), std::string::npos);
@@ -78,7 +78,7 @@ TEST(CaretakerTest, AnExitIsNotAcknowledgedAndIsInTheLog) {
 
 TEST(CaretakerTest, AStopReachesWhatLivesAndIsOverWhenAllOfItHasEnded) {
   Caretaker caretaker(Epoch{5}, Spec(), {NodeIndex{0}, NodeIndex{1}});
-  caretaker.OnMessage({}, kFirst, Hello(0, {2}));
+  caretaker.OnMessage({}, kFirstLink, Hello(0, {2}));
   EXPECT_FALSE(caretaker.has_stopped());
   const Caretaker::Answer stops = caretaker.Stop(/*at_once=*/false);
   ASSERT_EQ(stops.transmit.size(), 1u);
@@ -86,19 +86,19 @@ TEST(CaretakerTest, AStopReachesWhatLivesAndIsOverWhenAllOfItHasEnded) {
   EXPECT_EQ(command.epoch(), 5u);
   EXPECT_EQ(command.stop_instance().id().attempt(), 2u);
   EXPECT_FALSE(command.stop_instance().at_once());
-  caretaker.OnMessage({}, kFirst, Ended(0, 2));
+  caretaker.OnMessage({}, kFirstLink, Ended(0, 2));
   EXPECT_FALSE(caretaker.has_stopped()) << "the other node has not been heard";
-  const Caretaker::Answer late = caretaker.OnMessage({}, kSecond, Hello(1, {9}));
+  const Caretaker::Answer late = caretaker.OnMessage({}, kSecondLink, Hello(1, {9}));
   ASSERT_EQ(late.transmit.size(), 2u) << "a welcome, and the stop";
   EXPECT_EQ(Read(late.transmit.back().second).command().stop_instance().id().attempt(), 9u);
-  caretaker.OnMessage({}, kSecond, Ended(0, 9));
+  caretaker.OnMessage({}, kSecondLink, Ended(0, 9));
   EXPECT_TRUE(caretaker.has_stopped());
 }
 
 TEST(CaretakerTest, GarbageIsPassedOver) {
   Caretaker caretaker(Epoch{5}, Spec(), {});
-  EXPECT_TRUE(caretaker.OnMessage({}, kFirst, "\xff\xff").transmit.empty());
-  EXPECT_TRUE(caretaker.OnMessage({}, kFirst, "").transmit.empty());
+  EXPECT_TRUE(caretaker.OnMessage({}, kFirstLink, "\xff\xff").transmit.empty());
+  EXPECT_TRUE(caretaker.OnMessage({}, kFirstLink, "").transmit.empty());
 }
 
 }  // namespace

@@ -12,17 +12,14 @@
 #include <cstring>
 #include <filesystem>
 
+#include "mpi/environment.h"
+
 namespace aimaster::mpi {
 namespace {
 
 constexpr const char* kShell = "/bin/sh";
 constexpr int kCannotExecute = 126;
 constexpr std::string_view kPreload = "LD_PRELOAD=";
-
-std::string Variable(const char* name) {
-  const char* value = std::getenv(name);
-  return value == nullptr ? "" : value;
-}
 
 // hydra_bstrap_proxy is the name in Intel's.
 bool StartsHydraProxy(std::string_view command) {

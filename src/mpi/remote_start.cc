@@ -23,6 +23,7 @@
 
 #include "core/quote.h"
 #include "mpi/channel.h"
+#include "mpi/environment.h"
 #include "mpi/limits.h"
 
 namespace aimaster::mpi {
@@ -31,11 +32,6 @@ namespace {
 using Clock = std::chrono::steady_clock;
 constexpr int kExitCannotReach = 255;
 constexpr int kPassedOn[] = {SIGTERM, SIGINT, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2};
-
-std::string Variable(const char* name) {
-  const char* value = std::getenv(name);
-  return value == nullptr ? "" : value;
-}
 
 std::string HostName() {
   char name[256] = "";

@@ -19,6 +19,7 @@
 
 #include "mpi/channel.h"
 #include "mpi/daemon.h"
+#include "mpi/environment.h"
 #include "mpi/limits.h"
 
 namespace aimaster::mpi {
@@ -27,11 +28,6 @@ namespace {
 using Clock = std::chrono::steady_clock;
 
 void Say(const std::string& line) { std::fprintf(stderr, "aimaster-mpi: %s\n", line.c_str()); }
-
-std::string Variable(const char* name) {
-  const char* value = std::getenv(name);
-  return value == nullptr ? "" : value;
-}
 
 // The signal that killed the daemon; 0: none did. The shell that it was started by tells of it in its own way.
 int KillerOf(int status) {

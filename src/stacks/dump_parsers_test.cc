@@ -101,7 +101,7 @@ const Thread& ThreadOf(const std::vector<ProcessDump>& dumps, uint64_t id) {
 Frame Python(std::string function, std::string file, uint32_t line) {
   return {.function = std::move(function), .file = std::move(file), .line = line, .language = Language::kPython};
 }
-Frame Native(std::string function, std::string file, uint32_t line) {
+Frame NativeAt(std::string function, std::string file, uint32_t line) {
   return {.function = std::move(function), .file = std::move(file), .line = line, .language = Language::kNative};
 }
 
@@ -118,7 +118,7 @@ TEST(DumpParsersTest, PySpyTellsThreadsStatesAndTheLock) {
       << "the outermost first";
   const Thread& other = ThreadOf(dumps, 1843);
   EXPECT_TRUE(other.is_waiting);
-  EXPECT_EQ(other.frames.back(), Native("?", "/usr/lib/libc.so.6", 0))
+  EXPECT_EQ(other.frames.back(), NativeAt("?", "/usr/lib/libc.so.6", 0))
       << "an address is no name: it differs by process";
 }
 
@@ -129,7 +129,7 @@ TEST(DumpParsersTest, PySpysTextSaysTheSameAsItsJson) {
   const Thread& main = ThreadOf(dumps, 1841);
   EXPECT_TRUE(main.holds_gil);
   EXPECT_EQ(main.frames, (std::vector{Python("<module>", "t.py", 8), Python("load_batch", "t.py", 7),
-                                      Native("clock_nanosleep", "libc.so.6", 0)}))
+                                      NativeAt("clock_nanosleep", "libc.so.6", 0)}))
       << "the values of variables are no frames";
   EXPECT_EQ(ThreadOf(dumps, 1843).name, "bg one");
 }
@@ -138,9 +138,9 @@ TEST(DumpParsersTest, PystackTellsBothLanguages) {
   const auto dumps = ParsePystack(kPystack);
   const Thread& other = ThreadOf(dumps, 1843);
   EXPECT_EQ(other.frames,
-            (std::vector{Native("start_thread", "./nptl/pthread_create.c", 442), Python("bg", "/home/me/t.py", 4),
-                         Native("PyThread_acquire_lock_timed", "/usr/bin/python3.11", 0),
-                         Native("__futex_abstimed_wait_common64", "./nptl/futex-internal.c", 57)}));
+            (std::vector{NativeAt("start_thread", "./nptl/pthread_create.c", 442), Python("bg", "/home/me/t.py", 4),
+                         NativeAt("PyThread_acquire_lock_timed", "/usr/bin/python3.11", 0),
+                         NativeAt("__futex_abstimed_wait_common64", "./nptl/futex-internal.c", 57)}));
   EXPECT_TRUE(ThreadOf(dumps, 1841).holds_gil);
   EXPECT_EQ(ThreadOf(dumps, 1841).frames.back(), Python("load_batch", "/home/me/t.py", 7));
 }
@@ -157,20 +157,20 @@ TEST(DumpParsersTest, FaulthandlerIsFoundBetweenTheLinesOfATraining) {
 TEST(DumpParsersTest, EuStackTellsModulesAndSourcesWhereItKnowsThem) {
   const auto dumps = ParseEuStack(kEuStack);
   const Thread& main = ThreadOf(dumps, 1841);
-  EXPECT_EQ(
-      main.frames,
-      (std::vector{Native("void run<int>(int, char - 1)", "/usr/bin/trainer", 0), Native("?", "/usr/bin/trainer", 0),
-                   Native("clock_nanosleep@GLIBC_2.2.5", "../sysdeps/unix/sysv/linux/clock_nanosleep.c", 48)}));
-  EXPECT_EQ(ThreadOf(dumps, 1843).frames, std::vector{Native("poll", "", 0)});
+  EXPECT_EQ(main.frames,
+            (std::vector{NativeAt("void run<int>(int, char - 1)", "/usr/bin/trainer", 0),
+                         NativeAt("?", "/usr/bin/trainer", 0),
+                         NativeAt("clock_nanosleep@GLIBC_2.2.5", "../sysdeps/unix/sysv/linux/clock_nanosleep.c", 48)}));
+  EXPECT_EQ(ThreadOf(dumps, 1843).frames, std::vector{NativeAt("poll", "", 0)});
 }
 
 TEST(DumpParsersTest, GdbTellsThreadsByTheKernelsNumbers) {
   const auto dumps = ParseGdb(kGdb);
   EXPECT_EQ(ThreadOf(dumps, 1841).frames,
-            (std::vector{Native("main", "barrier.c", 31), Native("barrier", "barrier.c", 20)}));
+            (std::vector{NativeAt("main", "barrier.c", 31), NativeAt("barrier", "barrier.c", 20)}));
   EXPECT_EQ(ThreadOf(dumps, 1841).name, "trainer");
-  EXPECT_EQ(ThreadOf(dumps, 1843).frames,
-            (std::vector{Native("?", "/usr/lib/libc.so.6", 0), Native("__futex_wait", "./nptl/futex-internal.c", 57)}));
+  EXPECT_EQ(ThreadOf(dumps, 1843).frames, (std::vector{NativeAt("?", "/usr/lib/libc.so.6", 0),
+                                                       NativeAt("__futex_wait", "./nptl/futex-internal.c", 57)}));
 }
 
 TEST(DumpParsersTest, WhoseWordsTheyAreIsFoundOut) {
