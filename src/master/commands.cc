@@ -90,7 +90,6 @@ class Builder {
   Commands operator()(const AcquireNodes&) { return {}; }
   Commands operator()(const IsolateNode&) { return {}; }
   Commands operator()(const JudgeFailure&) { return {}; }
-  Commands operator()(const CaptureStacks&) { return {}; }
   Commands operator()(const ShareRetryableErrors& action) {
     ForEachNode([&](v1::Command& command) {
       for (const std::string& text : action.texts) command.mutable_retryable_errors()->add_texts(text);

@@ -69,6 +69,9 @@ TEST(ConductorHangTest, AtTheEndOfTheIntervalAgentsAreAskedAndTheirAnswerIsTheFi
   EXPECT_EQ(CountOf(bench.Heard(kFirst), v1::Command::kStopInstance), 0u) << "it is not durable";
   bench.conductor.OnDurable(bench.now);
   bench.Settle();
+  EXPECT_EQ(CountOf(bench.Heard(kFirst), v1::Command::kStopInstance), 0u) << "call stacks first";
+  bench.conductor.OnStacksStored(bench.now, {.capture = 1, .ranks_asked = 2, .path = {}, .summary = "nothing"});
+  bench.Settle();
   EXPECT_EQ(bench.conductor.engine().job().records.at(0).judgement.fault, "JobHang");
   EXPECT_EQ(bench.phase(), Phase::kStopping);
   EXPECT_EQ(CountOf(bench.Heard(kFirst), v1::Command::kStopInstance), 2u);

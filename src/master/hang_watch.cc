@@ -58,6 +58,8 @@ void HangWatch::Follow(const JobState& job) {
   } else if (!up_since_ && (up_since_ = RanksUp(job))) {
     counts_from_ = setting_ ? std::max(*up_since_, setting_->set_at) : *up_since_;
   }
+  // What those who have ended printed at last, only a master knows that has heard their nodes.
+  if (up_since_ && began_ && job.tallies.ranks_ended > 0) counts_from_ = std::max(counts_from_, *began_);
 }
 
 void HangWatch::Forget() {
@@ -100,8 +102,8 @@ bool HangWatch::IsToldAdvancing(const JobState& job) const {
 
 void HangWatch::Heard(Monotonic now, NodeIndex node, const v1::Heartbeat& heartbeat, const JobState& job) {
   if (!IsWatched(job)) return;
-  Follow(job);
   if (!began_) began_ = now;
+  Follow(job);
   TakeOutput(now, node, heartbeat);
   TakeSetting(now, node, heartbeat, job);
   TakeAnswer(node, heartbeat.look());
@@ -169,8 +171,8 @@ void HangWatch::TakeAnswer(NodeIndex node, uint64_t look) {
 
 void HangWatch::Watch(Monotonic now, const JobState& job) {
   if (!IsWatched(job)) return;
-  Follow(job);
   if (!began_) began_ = now;
+  Follow(job);
   if (!up_since_) return;
   suspects_.clear();
   for (const NodeIndex node : NodesWithRanks(job)) {
@@ -256,13 +258,14 @@ HangFound HangWatch::MakeFinding(const SilenceVerdict& verdict, Monotonic now, c
 }
 
 void HangWatch::AskAll(Monotonic now, Monotonic due, const JobState& job, Answer& answer) {
+  // Every heartbeat of thousands of nodes comes here while answers are awaited.
+  if (asked_ && *asked_ >= due && now - *asked_again_ < kAskAgain) return;
   const std::set<NodeIndex> nodes = NodesWithRanks(job);
   if (!asked_ || *asked_ < due) {
     ++number_;
     asked_ = now;
     unanswered_ = nodes;
   } else {
-    if (now - *asked_again_ < kAskAgain) return;
     std::erase_if(unanswered_, [&](NodeIndex node) { return !nodes.contains(node); });
   }
   if (unanswered_.empty()) all_heard_ = asked_;

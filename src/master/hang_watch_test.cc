@@ -214,6 +214,18 @@ TEST(HangWatchTest, AMasterThatTakesOverLearnsItFromTheNextHeartbeats) {
   EXPECT_EQ(bench.now, due);
 }
 
+TEST(HangWatchTest, AMasterThatTakesOverDoesNotKnowWhatTheEndedHavePrinted) {
+  Bench bench;
+  bench.Live(8s);
+  bench.job.instances[0].live = false;
+  bench.job.tallies.ranks_ended = 1;
+  bench.watch = HangWatch(Epoch{2});
+  const Monotonic due = bench.now + 1s + 10s;  // from the first heartbeat that it hears
+  const std::optional<HangFound> found = bench.Live(60s, {0});
+  ASSERT_TRUE(found);
+  EXPECT_EQ(bench.now, due);
+}
+
 TEST(HangWatchTest, AnAnswerToAFormerMasterIsNone) {
   Bench bench;
   bench.Live(9s);

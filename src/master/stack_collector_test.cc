@@ -57,7 +57,7 @@ TEST_F(StackCollectorTest, IsDoneWhenAllNodesHaveAnswered) {
   ASSERT_TRUE(capture);
   EXPECT_EQ(capture->number, 7u);
   EXPECT_EQ(capture->reason, "a test");
-  EXPECT_EQ(SummarizeStacks(*capture, "p"), (StacksCaptured{7, 4, 4, "p", "rank 1 is alone at load (train.py:7)"}));
+  EXPECT_EQ(SummarizeStacks(*capture, "p"), (StacksCaptured{7, 4, 4, "p", "rank 1 is alone at load (train.py:7)", {Rank{1}}, "load (train.py:7)"}));
   EXPECT_FALSE(collector.deadline()) << "it is over";
   EXPECT_FALSE(collector.TakeWhenDue(now.monotonic + 1h));
 }

@@ -21,7 +21,8 @@ class ToldEventTest : public testing::Test {
     reader_.emplace(*JobReader::Open(directory_));
   }
   NumberedEvent Find(const std::string& type) {
-    for (const NumberedEvent& event : reader_->ReadEventsAfter(0).value()) {
+    const std::vector<NumberedEvent> events = reader_->ReadEventsAfter(0).value();
+    for (const NumberedEvent& event : events) {
       if (event.event.type == type) return event;
     }
     ADD_FAILURE() << "no " << type;

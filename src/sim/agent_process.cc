@@ -183,16 +183,17 @@ agent::LogActivity SimAgent::Activity() const {
   const Monotonic now = node_.Now().monotonic;
   agent::LogActivity activity;
   activity.look = look_;
-  for (const auto& [key, life] : attempts_) {
-    const auto directory = node_.disk.attempts.find(key);
-    if (life.has_ended() || !life.has_started || directory == node_.disk.attempts.end()) continue;
-    for (uint32_t local = 0; local < directory->second.ranks.size(); ++local) {
+  for (const auto& [key, directory] : node_.disk.attempts) {
+    if (directory.boot != node_.machine.boot()) continue;
+    const auto life = attempts_.find(key);
+    const bool runs = life != attempts_.end() && life->second.has_started && !life->second.has_ended();
+    for (uint32_t local = 0; local < directory.ranks.size(); ++local) {
       const bool is_deaf = world_.broken() == Break::kDeafToOutput;
-      const Duration silent = is_deaf ? Duration(1h) : now - directory->second.ranks[local].printed;
+      const Duration silent = is_deaf ? Duration(1h) : now - directory.ranks[local].printed;
       if (!activity.quiet) activity.quiet = {.silent = silent};
       activity.quiet->silent = std::min(activity.quiet->silent, silent);
-      if (activity.quiet->quietest_rank && silent <= activity.quiet->quietest_silent) continue;
-      activity.quiet->quietest_rank = directory->second.first_rank + local;
+      if (!runs || (activity.quiet->quietest_rank && silent <= activity.quiet->quietest_silent)) continue;
+      activity.quiet->quietest_rank = directory.first_rank + local;
       activity.quiet->quietest_silent = silent;
     }
   }

@@ -14,6 +14,7 @@ class DurableFirst : public Watcher {
   std::string_view name() const override { return "durable-first"; }
 
   void OnReport(uint64_t agent, const v1::Report& report) override {
+    if (report.has_stacks_captured()) return;  // a master that comes anew asks for them anew
     unacknowledged_[agent].emplace(report.sequence(), FactOf(report, NodeOf(agent)));
   }
 

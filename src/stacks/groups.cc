@@ -115,7 +115,8 @@ std::optional<Outlier> FindOutlier(const Capture& capture, const Grouping& group
   if (found == nullptr) return std::nullopt;
   const bool stands_out = found == busy ? found->ranks.size() * 2 <= all || all == 1 : found->ranks.size() * 2 < all;
   if (!stands_out) return std::nullopt;
-  const Frame* place = PlaceOf(FramesOf(capture, found->stack));
+  const std::vector<Frame> frames = FramesOf(capture, found->stack);
+  const Frame* place = PlaceOf(frames);
   return Outlier{found->ranks, place == nullptr ? "an unknown place" : Describe(*place)};
 }
 
