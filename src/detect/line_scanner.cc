@@ -124,7 +124,7 @@ bool LineScanner::KeepIfTelling(std::string_view raw, uint64_t offset) {
   const auto [label, text] = SplitRankLabels(CleanLine(raw, buffer_));
   if (IsBlank(text)) return false;
   const std::string_view line = VoiceOf(label).traceback.WithoutLogPrefix(text);
-  if (matcher_.Match(line).never_root || IsLauncherWord(line)) return false;
+  if (matcher_.Match(line).never_root || IsLauncherWord(line) || IsCrashDumpHeading(line)) return false;
   last_offset_ = offset;
   last_line_.assign(line.substr(0, kErrorTextMaxBytes));
   return true;
@@ -207,7 +207,7 @@ void LineScanner::KeepMatch(RuleIndex rule, std::string_view line, uint64_t offs
 }
 
 void LineScanner::KeepTelling(LineKind kind, std::string_view line, uint64_t offset, Voice& voice) {
-  if (kind == LineKind::kOther && IsLauncherWord(line)) {
+  if (kind == LineKind::kOther && (IsLauncherWord(line) || IsCrashDumpHeading(line))) {
     voice.exception_goes_on = false;
     return;
   }

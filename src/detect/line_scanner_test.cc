@@ -42,6 +42,16 @@ TEST_F(LineScannerTest, QuotesTheLastLineOfAProgramThatIsNoPython) {
   EXPECT_TRUE(scanner_.Matches().empty());
 }
 
+TEST_F(LineScannerTest, OfACrashOfPythonItselfItQuotesWhatItWasAndNotItsList) {
+  Read(
+      "step 1\nFatal Python error: Segmentation fault\n\nThread 0x00007fe53f23e700 (most recent call first):\n"
+      "  File \"/usr/lib/python3.11/threading.py\", line 327 in wait\n\n"
+      "Current thread 0x00007fe53f23eb80 (most recent call first):\n  File \"/home/me/train.py\", line 5 in step\n\n"
+      "Extension modules: numpy.core._multiarray_umath, torch._C (total: 2)\n");
+  scanner_.Finish();
+  EXPECT_EQ(scanner_.last_error_line(), "Fatal Python error: Segmentation fault");
+}
+
 TEST_F(LineScannerTest, SaysNothingWhereNothingWasPrinted) {
   Read("\n\r\n   \n");
   scanner_.Finish();

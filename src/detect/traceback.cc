@@ -1,5 +1,7 @@
 #include "detect/traceback.h"
 
+#include "detect/line_text.h"
+
 namespace aimaster {
 namespace {
 
@@ -33,8 +35,6 @@ bool IsBoxHeader(std::string_view line) {
   return line.starts_with("╭") && line.find("Traceback (most recent call last)") != std::string_view::npos;
 }
 
-bool IsDigit(char c) { return c >= '0' && c <= '9'; }
-
 // The same but for digits: times and process ids go on.
 bool HasShape(std::string_view text, std::string_view shape) {
   if (text.size() < shape.size()) return false;
@@ -45,6 +45,12 @@ bool HasShape(std::string_view text, std::string_view shape) {
 }
 
 }  // namespace
+
+bool IsCrashDumpHeading(std::string_view line) {
+  if (line.starts_with("Extension modules: ")) return true;
+  const bool is_thread = line.starts_with("Current thread 0x") || line.starts_with("Thread 0x");
+  return is_thread && line.ends_with("(most recent call first):");
+}
 
 std::string_view Traceback::WithoutLogPrefix(std::string_view line) const {
   const bool prefixed = !log_prefix_.empty() && HasShape(line, log_prefix_);

@@ -17,6 +17,10 @@ inline constexpr std::array<std::string_view, 6> kTracebackWords{"Traceback (mos
                                                                  "Exception ignored ",
                                                                  "--- Logging error ---"};
 
+// What Python's faulthandler puts around the frames of a crash: "Current thread 0x… (most recent call first):",
+// "Extension modules: …". Between "Fatal Python error: …" and the end of the output, and of no worth to a reader.
+bool IsCrashDumpHeading(std::string_view line);
+
 enum class LineKind {
   kOther,
   kHeader,            // "Traceback (most recent call last):"

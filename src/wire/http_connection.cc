@@ -1,5 +1,8 @@
 #include "wire/http_connection.h"
 
+#include <sys/socket.h>
+
+#include <array>
 #include <boost/asio/write.hpp>
 #include <boost/beast/core/flat_buffer.hpp>
 #include <boost/beast/http/error.hpp>
@@ -36,7 +39,8 @@ class HttpConnection final : public Guest, public std::enable_shared_from_this<H
       : stream_(std::move(stream)), context_(std::move(context)), place_(context_->table->Admit(this)) {}
 
   void Start() {
-    if (place_) ReadHeader(limits().header_timeout);
+    if (!place_ || (context_->token.empty() && AnswerWhatIsThere())) return;
+    ReadHeader(limits().header_timeout);
   }
 
   void Evict() override {
@@ -47,6 +51,25 @@ class HttpConnection final : public Guest, public std::enable_shared_from_this<H
  private:
   const ServerLimits& limits() const { return context_->limits; }
   const http::request<http::string_body>& request() const { return parser_->get(); }
+
+  // A program of this machine has said all before it is served. It may be the last words of a rank, whose end is the
+  // next that we hear of: they are heard before it, and not some turns of the loop later.
+  bool AnswerWhatIsThere() {
+    std::array<char, kRequestHeaderMax> bytes;
+    const int socket = stream_.socket().native_handle();
+    const ssize_t size = ::recv(socket, bytes.data(), bytes.size(), MSG_PEEK | MSG_DONTWAIT);
+    if (size <= 0) return false;
+    parser_.emplace();
+    parser_->eager(true);
+    parser_->header_limit(kRequestHeaderMax);
+    parser_->body_limit(limits().body_max);
+    ErrorCode failed;
+    const size_t used = parser_->put(asio::buffer(bytes.data(), static_cast<size_t>(size)), failed);
+    if (failed || !parser_->is_done()) return false;  // read as usual, with what there is to say about it
+    if (::recv(socket, bytes.data(), used, MSG_DONTWAIT) != static_cast<ssize_t>(used)) return false;
+    Answer();
+    return true;
+  }
 
   void ReadHeader(std::chrono::milliseconds timeout) {
     parser_.emplace();

@@ -118,7 +118,7 @@ KILLED = python("import os\nif int(os.environ['AIMASTER_ROUND']) < 3: os.kill(os
 def test_who_is_killed_again_and_again_waits_longer_each_time(home):
     finished = home.run("--enable-job-restart=True", "--max-num-of-job-restart=9", "--", *KILLED)
     assert finished.code == 0, finished
-    said = [event["message"] for event in events(home)
+    said = [event["data"]["message"] for event in events(home)
             if event["type"] == "aimaster.round.waiting"]
     assert said == ["waits 1.0 s before restart 2", "waits 2.0 s before restart 3"]
     waits = [next((stage["duration_ms"] for stage in one["stages"] if stage["name"] == "wait"), 0)
@@ -147,7 +147,7 @@ def test_a_worker_that_crashes_in_a_loop_waits_and_the_other_runs_on(home):
     finished = home.run("--workers", 2, "--job-execution-mode=Async", "--fault-tolerant-policy=OnFailure", "--",
                         *python(code))
     assert finished.code == 0, finished
-    said = [event["message"].partition(" ")[2] for event in events(home)
+    said = [event["data"]["message"].partition(" ")[2] for event in events(home)
             if event["type"] == "aimaster.instance.waiting"]
     assert said == ["waits 1.0 s before restart 2", "waits 2.0 s before restart 3"]
     assert {one["name"][-1]: one["attempt"] for one in home.workers()} == {"0": 0, "1": 3}
@@ -167,7 +167,7 @@ def test_a_node_with_an_ecc_error_is_left_behind(home):
     assert sorted(seen[2:]) == [["0", "node-0", "0"], ["1", "node-0", "1"]]
     record, = home.records()
     assert (record["isolated"], record["node_name"]) == (True, "node-1")
-    told = {event["type"]: event["message"] for event in events(home)}
+    told = {event["type"]: event["data"]["message"] for event in events(home)}
     assert told["aimaster.node.isolated"].startswith("node node-1 is isolated: ")
     assert [stage["name"] for stage in home.rounds()[1]["stages"]].count("isolate") == 1
 
@@ -178,6 +178,6 @@ def test_the_last_node_is_kept_and_that_is_said(home):
     assert finished.code == 0, finished
     record, = home.records()
     assert record["isolated"] is False
-    told = {event["type"]: event["message"] for event in events(home)}
+    told = {event["type"]: event["data"]["message"] for event in events(home)}
     assert "it is the last one and is kept" in told["aimaster.node.kept"]
     assert "it is the last one and is kept" in "\n".join(home.explain()[0]["reasons"])

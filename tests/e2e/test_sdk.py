@@ -54,7 +54,7 @@ def test_the_documented_program_runs_unchanged_in_a_job(home):
     assert finished.code == 0, finished
     assert finished.stdout.split("\n")[-2:] == ["AT THE END", ""], "no status had anything to complain of"
     message, = messages(home)
-    assert message["message"] == "rank 0: loss is NaN"
+    assert message["data"]["message"] == "rank 0: loss is NaN"
     assert message["subject"] == f"{home.job()}-worker-0"
 
 
@@ -82,7 +82,7 @@ def test_who_ends_right_after_speaking_has_been_heard(home):
     rank = last_words.replace("the child", "the rank").replace("_exit(0)", "_exit(3)")
     finished = home.run("--", *shell(script), "sh", last_words, rank)
     assert finished.code == 3, finished
-    assert [event["message"] for event in messages(home)] == ["rank 0: the child", "rank 0: the rank"]
+    assert [event["data"]["message"] for event in messages(home)] == ["rank 0: the child", "rank 0: the rank"]
 
 
 def test_a_message_survives_the_death_of_the_master_and_is_told_once(home):
@@ -101,7 +101,7 @@ def test_a_message_survives_the_death_of_the_master_and_is_told_once(home):
     wait_for(lambda: messages(home, job), "the message")
     (home.folder / "go2").touch()
     assert running.wait().code == 0
-    assert [event["message"] for event in messages(home, job)] == ["rank 0: while you were dead"]
+    assert [event["data"]["message"] for event in messages(home, job)] == ["rank 0: while you were dead"]
     assert home.call("replay", job).code == 0
 
 
@@ -220,7 +220,7 @@ wait_for(sys.argv[1] + "2")
     home.wait_for_output(running, "AFTER")
     os.kill(agent, signal.SIGCONT)
     assert float(running.stdout.split("AFTER ")[1].split()[0]) < 2.0
-    assert wait_for(lambda: messages(home, job), "the message")[0]["message"] == "rank 0: are you there?"
+    assert wait_for(lambda: messages(home, job), "the message")[0]["data"]["message"] == "rank 0: are you there?"
     (home.folder / "go2").touch()
     assert running.wait().code == 0
 
@@ -241,7 +241,7 @@ if __name__ == "__main__":
     finished = home.run("--", *python(code))
     assert finished.code == 0, finished
     assert "INTERVAL None" in finished.stdout
-    assert [event["message"] for event in messages(home)] == ["rank 0: all loaded"]
+    assert [event["data"]["message"] for event in messages(home)] == ["rank 0: all loaded"]
 
 
 def test_a_command_beside_an_instance_may_change_the_interval(home):
@@ -260,6 +260,6 @@ def test_a_command_beside_an_instance_may_change_the_interval(home):
 def test_the_example_tells_what_its_output_does_not_show(home):
     finished = home.run("--workers", 2, "--", PYTHON, ROOT / "examples" / "sdk" / "monitored.py", "--steps", 12)
     assert finished.code == 0, finished
-    assert sorted(event["message"] for event in messages(home)) == [f"rank {rank}: loss is NaN at step 7"
+    assert sorted(event["data"]["message"] for event in messages(home)) == [f"rank {rank}: loss is NaN at step 7"
                                                                     for rank in range(2)]
     assert home.rounds()[0]["checkpoint_step"] == 9

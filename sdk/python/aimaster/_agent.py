@@ -68,7 +68,7 @@ class Agent(object):
             # The plain class, of which the usual one is a subclass with more to do at each step.
             connection = socket.SocketType(socket.AF_UNIX, socket.SOCK_STREAM | socket.SOCK_NONBLOCK)
             connection.connect(path)
-            sent = connection.send(request)
+            sent = connection.send(request, socket.MSG_NOSIGNAL)
         except (BlockingIOError, InterruptedError):
             connection.close()
             return Status(_status.BUSY, "the agent of this node takes no more calls for now")
