@@ -81,8 +81,9 @@ TEST_F(AgentSdkTest, AnIntervalReachesTheMasterAndOutlivesTheAgentButNotTheRound
   EXPECT_LE(heartbeat.hang_setting().set_at_ns(), static_cast<uint64_t>(heartbeat.monotonic_ns()));
 
   KillAgent(SIGKILL);
-  master->last_heartbeat.Clear();
   StartAgent();
+  ASSERT_TRUE(master->Until([&] { return master->hellos.size() == 2; }));
+  master->last_heartbeat.Clear();  // the dead one's last may have come late
   ASSERT_TRUE(HearsInterval(kHangIntervalOffMs)) << "nobody will say it again";
 
   EXPECT_EQ(Post("/v1/hang_interval", R"({"seconds": 5, "round": 1})"), kRefused) << "that one is not running";
