@@ -9,76 +9,78 @@ namespace {
 
 using namespace std::chrono_literals;
 
-constexpr Monotonic At(Duration time) { return {time}; }
+constexpr Monotonic AtSecond(Duration time) { return {time}; }
 
 // A job whose last rank was executed at second 100, with an interval of 10 s, and of which all have told up to now.
 SilenceSignals Up(Monotonic heard) {
   return {.interval = 10s,
-          .counts_from = At(100s),
+          .counts_from = AtSecond(100s),
           .last_output = std::nullopt,
           .last_progress = std::nullopt,
           .all_heard = heard};
 }
 
 TEST(LogSilenceTest, AJobThatPrintsIsNotSilent) {
-  SilenceSignals job = Up(At(130s));
-  job.last_output = At(125s);
-  const SilenceVerdict verdict = JudgeSilence(job, At(130s));
+  SilenceSignals job = Up(AtSecond(130s));
+  job.last_output = AtSecond(125s);
+  const SilenceVerdict verdict = JudgeSilence(job, AtSecond(130s));
   EXPECT_EQ(verdict.silence, Silence::kNotYet);
-  EXPECT_EQ(verdict.since, At(125s));
-  EXPECT_EQ(verdict.due, At(135s));
+  EXPECT_EQ(verdict.since, AtSecond(125s));
+  EXPECT_EQ(verdict.due, AtSecond(135s));
 }
 
 TEST(LogSilenceTest, WhoNeverPrintsHangsToo) {
-  EXPECT_EQ(JudgeSilence(Up(At(110s)), At(110s - 1ns)).silence, Silence::kNotYet);
-  EXPECT_EQ(JudgeSilence(Up(At(110s)), At(110s)).silence, Silence::kHang) << "it counts from the last rank's exec";
+  EXPECT_EQ(JudgeSilence(Up(AtSecond(110s)), AtSecond(110s - 1ns)).silence, Silence::kNotYet);
+  EXPECT_EQ(JudgeSilence(Up(AtSecond(110s)), AtSecond(110s)).silence, Silence::kHang)
+      << "it counts from the last rank's exec";
 }
 
 TEST(LogSilenceTest, WhatWasPrintedBeforeDoesNotCount) {
-  SilenceSignals job = Up(At(110s));
-  job.last_output = At(99s);  // of the round before
-  EXPECT_EQ(JudgeSilence(job, At(109s)).silence, Silence::kNotYet);
+  SilenceSignals job = Up(AtSecond(110s));
+  job.last_output = AtSecond(99s);  // of the round before
+  EXPECT_EQ(JudgeSilence(job, AtSecond(109s)).silence, Silence::kNotYet);
 }
 
 TEST(LogSilenceTest, AsLongAsANodeHasNotToldNothingIsConcluded) {
-  SilenceSignals job = Up(At(109s));
-  EXPECT_EQ(JudgeSilence(job, At(111s)).silence, Silence::kUnsure) << "what it told is older than the interval's end";
-  EXPECT_EQ(JudgeSilence(job, At(111s)).due, At(110s));
+  SilenceSignals job = Up(AtSecond(109s));
+  EXPECT_EQ(JudgeSilence(job, AtSecond(111s)).silence, Silence::kUnsure)
+      << "what it told is older than the interval's end";
+  EXPECT_EQ(JudgeSilence(job, AtSecond(111s)).due, AtSecond(110s));
   job.all_heard.reset();
-  EXPECT_EQ(JudgeSilence(job, At(1000s)).silence, Silence::kUnsure) << "a node that doesn't report is no silence";
+  EXPECT_EQ(JudgeSilence(job, AtSecond(1000s)).silence, Silence::kUnsure) << "a node that doesn't report is no silence";
 }
 
 TEST(LogSilenceTest, StepsThatGoOnAreTold) {
-  SilenceSignals job = Up(At(112s));
-  job.last_progress = At(108s);
-  const SilenceVerdict verdict = JudgeSilence(job, At(112s));
+  SilenceSignals job = Up(AtSecond(112s));
+  job.last_progress = AtSecond(108s);
+  const SilenceVerdict verdict = JudgeSilence(job, AtSecond(112s));
   EXPECT_EQ(verdict.silence, Silence::kHang) << "the plain rule";
   EXPECT_TRUE(verdict.is_advancing);
-  job.last_progress = At(101s);
-  EXPECT_FALSE(JudgeSilence(job, At(112s)).is_advancing) << "they have stood still for the interval";
+  job.last_progress = AtSecond(101s);
+  EXPECT_FALSE(JudgeSilence(job, AtSecond(112s)).is_advancing) << "they have stood still for the interval";
 }
 
 TEST(LogSilenceTest, WhereProgressIsRequiredItHasToStandStillAsWell) {
-  SilenceSignals job = Up(At(112s));
+  SilenceSignals job = Up(AtSecond(112s));
   job.requires_progress = true;
-  job.last_progress = At(108s);
-  EXPECT_EQ(JudgeSilence(job, At(112s)).silence, Silence::kAdvancing);
-  EXPECT_EQ(JudgeSilence(job, At(112s)).due, At(118s));
-  EXPECT_EQ(JudgeSilence(job, At(118s)).silence, Silence::kUnsure) << "a step may have been told since";
-  job.all_heard = At(118s);
-  EXPECT_EQ(JudgeSilence(job, At(118s)).silence, Silence::kHang);
+  job.last_progress = AtSecond(108s);
+  EXPECT_EQ(JudgeSilence(job, AtSecond(112s)).silence, Silence::kAdvancing);
+  EXPECT_EQ(JudgeSilence(job, AtSecond(112s)).due, AtSecond(118s));
+  EXPECT_EQ(JudgeSilence(job, AtSecond(118s)).silence, Silence::kUnsure) << "a step may have been told since";
+  job.all_heard = AtSecond(118s);
+  EXPECT_EQ(JudgeSilence(job, AtSecond(118s)).silence, Silence::kHang);
   job.last_progress.reset();
-  EXPECT_EQ(JudgeSilence(job, At(118s)).silence, Silence::kHang) << "who tells no steps is judged by the output";
+  EXPECT_EQ(JudgeSilence(job, AtSecond(118s)).silence, Silence::kHang) << "who tells no steps is judged by the output";
 }
 
 std::optional<Monotonic> AnyTime() {
   const int64_t ms = *rc::gen::inRange<int64_t>(-1, 60'000);
-  return ms < 0 ? std::nullopt : std::optional(At(std::chrono::milliseconds(ms)));
+  return ms < 0 ? std::nullopt : std::optional(AtSecond(std::chrono::milliseconds(ms)));
 }
 
 SilenceSignals AnySignals() {
   return {.interval = std::chrono::milliseconds(*rc::gen::inRange(1, 20'000)),
-          .counts_from = At(std::chrono::milliseconds(*rc::gen::inRange(0, 30'000))),
+          .counts_from = AtSecond(std::chrono::milliseconds(*rc::gen::inRange(0, 30'000))),
           .last_output = AnyTime(),
           .last_progress = AnyTime(),
           .all_heard = AnyTime(),
@@ -88,7 +90,7 @@ SilenceSignals AnySignals() {
 // Never a false alarm, whatever the signals.
 RC_GTEST_PROP(LogSilencePropertyTest, AHangIsNeverShorterThanTheInterval, ()) {
   const SilenceSignals signals = AnySignals();
-  const Monotonic now = At(std::chrono::milliseconds(*rc::gen::inRange(0, 90'000)));
+  const Monotonic now = AtSecond(std::chrono::milliseconds(*rc::gen::inRange(0, 90'000)));
   if (JudgeSilence(signals, now).silence != Silence::kHang) return;
   RC_ASSERT(now - signals.counts_from >= signals.interval);
   RC_ASSERT(!signals.last_output || now - *signals.last_output >= signals.interval);
@@ -100,7 +102,7 @@ RC_GTEST_PROP(LogSilencePropertyTest, AHangIsNeverShorterThanTheInterval, ()) {
 // And never a hang that is not found: at `due` the answer changes, and with all heard it is the last one.
 RC_GTEST_PROP(LogSilencePropertyTest, WhenItIsDueAndAllAreHeardThereIsAnAnswer, ()) {
   SilenceSignals signals = AnySignals();
-  const Monotonic now = At(std::chrono::milliseconds(*rc::gen::inRange(0, 90'000)));
+  const Monotonic now = AtSecond(std::chrono::milliseconds(*rc::gen::inRange(0, 90'000)));
   const SilenceVerdict first = JudgeSilence(signals, now);
   if (first.silence == Silence::kHang) return;
   const Monotonic due = std::max(first.due, now);
@@ -116,7 +118,7 @@ RC_GTEST_PROP(LogSilencePropertyTest, WhenItIsDueAndAllAreHeardThereIsAnAnswer, 
 // Who keeps printing, or has told less, is never worse off.
 RC_GTEST_PROP(LogSilencePropertyTest, OutputOnlyPutsItOff, ()) {
   SilenceSignals signals = AnySignals();
-  const Monotonic now = At(std::chrono::milliseconds(*rc::gen::inRange(0, 90'000)));
+  const Monotonic now = AtSecond(std::chrono::milliseconds(*rc::gen::inRange(0, 90'000)));
   const bool hangs = JudgeSilence(signals, now).silence == Silence::kHang;
   const std::optional<Monotonic> more = AnyTime();
   signals.last_output = std::max(signals.last_output, more);
