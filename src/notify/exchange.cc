@@ -43,6 +43,7 @@ struct Transfer {
   size_t sent_bytes = 0;   // of a mail
   std::string received;    // the body of the answer, its beginning
   std::string last_reply;  // of a mail server: its last line
+  Revealed revealed;       // what no answer may show
   std::array<char, CURL_ERROR_SIZE> error{};
 };
 
@@ -54,7 +55,7 @@ size_t TakeBody(char* bytes, size_t size, size_t count, void* to) {
 }
 
 size_t TakeReply(char* bytes, size_t size, size_t count, void* to) {
-  std::string line(bytes, std::min(size * count, kAnswerShownBytes));
+  std::string line(bytes, std::min(size * count, kAnswerMaxBytes));
   while (!line.empty() && (line.back() == '\n' || line.back() == '\r')) line.pop_back();
   constexpr std::string_view kGoodbye = "221";  // says nothing of the mail
   if (!line.empty() && !line.starts_with(kGoodbye)) static_cast<Transfer*>(to)->last_reply = std::move(line);
@@ -86,30 +87,26 @@ void SetCommon(Transfer& transfer, const Sink& spec) {
 }
 
 std::string ErrorText(CURLcode code, const Transfer& transfer) {
+  if (code == CURLE_OK) return "";
   const std::string detail = transfer.error.data();
-  return Readable(detail.empty() ? curl_easy_strerror(code) : detail, kAnswerShownBytes);
-}
-
-Outcome OutcomeOfMail(CURLcode code, const Transfer& transfer) {
-  const std::string reply = Readable(transfer.last_reply, kAnswerShownBytes);
-  if (code == CURLE_OK) return {.delivered = true, .refused = false, .retry_after = {}, .answer = reply};
-  return {.delivered = false,
-          .refused = false,
-          .retry_after = {},
-          .answer = ErrorText(code, transfer) + (reply.empty() ? "" : " (the server said: " + reply + ")")};
+  return detail.empty() ? curl_easy_strerror(code) : detail;
 }
 
 Outcome OutcomeOf(CURLcode code, const Transfer& transfer) {
-  if (transfer.type == SinkType::kSmtp) return OutcomeOfMail(code, transfer);
+  const std::string error = ErrorText(code, transfer);
+  if (transfer.type == SinkType::kSmtp) return ReadMailAnswer(error, transfer.last_reply, transfer.revealed);
   long status = 0;
   curl_off_t retry_after = 0;
   curl_easy_getinfo(transfer.easy.get(), CURLINFO_RESPONSE_CODE, &status);
   curl_easy_getinfo(transfer.easy.get(), CURLINFO_RETRY_AFTER, &retry_after);
   // An answer that breaks off may have been anything, whatever it began with.
   if (code != CURLE_OK) {
-    return {.delivered = false, .refused = false, .retry_after = {}, .answer = ErrorText(code, transfer)};
+    return {.delivered = false,
+            .refused = false,
+            .retry_after = {},
+            .answer = Readable(WithoutSecrets(error, transfer.revealed), kAnswerShownBytes)};
   }
-  return ReadHttpAnswer(transfer.type, status, transfer.received, retry_after);
+  return ReadHttpAnswer(transfer.type, status, transfer.received, retry_after, transfer.revealed);
 }
 
 std::string HostName() {
@@ -132,10 +129,11 @@ class Exchange::Implementation {
   Implementation(const Implementation&) = delete;
   Implementation& operator=(const Implementation&) = delete;
 
-  Transfer& Begin(size_t sink, const Sink& spec) {
+  Transfer& Begin(size_t sink, const Sink& spec, const Revealed& revealed) {
     auto transfer = std::make_unique<Transfer>();
     transfer->sink = sink;
     transfer->type = spec.type;
+    transfer->revealed = revealed;
     SetCommon(*transfer, spec);
     return *transfers_.emplace_back(std::move(transfer));
   }
@@ -178,8 +176,8 @@ class Exchange::Implementation {
 Exchange::Exchange() : implementation_(std::make_unique<Implementation>()) {}
 Exchange::~Exchange() = default;
 
-void Exchange::Post(size_t sink, const Sink& spec, const HttpRequest& request) {
-  Transfer& transfer = implementation_->Begin(sink, spec);
+void Exchange::Post(size_t sink, const Sink& spec, const Revealed& revealed, const HttpRequest& request) {
+  Transfer& transfer = implementation_->Begin(sink, spec, revealed);
   CURL* easy = transfer.easy.get();
   std::vector<std::string> headers = request.headers;
   headers.emplace_back("Expect:");  // the body is small: nothing is won by asking first
@@ -202,7 +200,7 @@ void Exchange::Post(size_t sink, const Sink& spec, const HttpRequest& request) {
 }
 
 void Exchange::Mail(size_t sink, const Sink& spec, const Revealed& revealed, std::string mail) {
-  Transfer& transfer = implementation_->Begin(sink, spec);
+  Transfer& transfer = implementation_->Begin(sink, spec, revealed);
   CURL* easy = transfer.easy.get();
   transfer.sent = std::move(mail);
   transfer.recipients = MakeList(spec.to);

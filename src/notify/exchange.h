@@ -21,8 +21,9 @@ class Exchange {
   Exchange(const Exchange&) = delete;
   Exchange& operator=(const Exchange&) = delete;
 
-  // `sink` is only a number that comes back with the outcome; one message of each at a time.
-  void Post(size_t sink, const Sink& spec, const HttpRequest& request);
+  // `sink` is only a number that comes back with the outcome; one message of each at a time. No answer shows what is
+  // revealed.
+  void Post(size_t sink, const Sink& spec, const Revealed& revealed, const HttpRequest& request);
   void Mail(size_t sink, const Sink& spec, const Revealed& revealed, std::string mail);
 
   // Goes on with all of them, without waiting. Those that have ended.

@@ -2,6 +2,9 @@
 
 #include <algorithm>
 #include <array>
+#include <charconv>
+#include <functional>
+#include <iterator>
 #include <nlohmann/json.hpp>
 
 #include "notify/cloud_event.h"
@@ -12,7 +15,8 @@ namespace {
 
 using nlohmann::json;
 
-constexpr size_t kSecretShortest = 4;  // what is shorter occurs by chance
+constexpr size_t kSecretShortest = 4;      // what is shorter occurs by chance
+constexpr size_t kSecretPartShortest = 8;  // and so do parts of an address: "hooks", "v1"
 
 std::string Colour(EventSeverity severity) {
   switch (severity) {
@@ -130,15 +134,20 @@ Outcome Failed(std::string answer, bool refused = false) {
   return {.delivered = false, .refused = refused, .retry_after = {}, .answer = std::move(answer)};
 }
 
-std::string Shown(std::string_view body) {
+// In this order: of a secret that was cut, nobody would see any more that it is one.
+std::string ShownPart(std::string_view text, const Revealed& revealed) {
+  return Readable(WithoutSecrets(std::string(text), revealed), kAnswerShownBytes);
+}
+
+std::string Shown(std::string_view body, const Revealed& revealed) {
   while (!body.empty() && (body.back() == '\n' || body.back() == '\r')) body.remove_suffix(1);
-  return body.empty() ? "" : ": " + Readable(body, kAnswerShownBytes);
+  return body.empty() ? "" : ": " + ShownPart(body, revealed);
 }
 
 // The robots of chats answer 200 to everything, and say in the body what became of it.
-Outcome ReadRobotAnswer(SinkType type, std::string_view body) {
+Outcome ReadRobotAnswer(SinkType type, std::string_view body, const Revealed& revealed) {
   const json answer = json::parse(body, nullptr, /*allow_exceptions=*/false);
-  if (!answer.is_object()) return Failed("200, but no answer of a robot" + Shown(body));
+  if (!answer.is_object()) return Failed("200, but no answer of a robot" + Shown(body, revealed));
   for (const char* name : {"errcode", "code", "StatusCode"}) {
     const auto code = answer.find(name);
     if (code == answer.end() || !code->is_number_integer()) continue;
@@ -149,7 +158,7 @@ Outcome ReadRobotAnswer(SinkType type, std::string_view body) {
       const auto text = answer.find(key);
       if (text != answer.end() && text->is_string()) words = text->get<std::string>();
     }
-    Outcome outcome = Failed("200, but code " + std::to_string(number) + Shown(words));
+    Outcome outcome = Failed("200, but code " + std::to_string(number) + Shown(words, revealed));
     // Too often; what these robots allow is counted by the minute.
     const bool too_often = type == SinkType::kDingTalk ? number == 130101 || number == 660026
                            : type == SinkType::kFeishu ? number == 9499 || number == 11232
@@ -157,7 +166,53 @@ Outcome ReadRobotAnswer(SinkType type, std::string_view body) {
     if (too_often) outcome.retry_after = milliseconds(60'000);
     return outcome;
   }
-  return Failed("200, but no code in the answer" + Shown(body));
+  return Failed("200, but no code in the answer" + Shown(body, revealed));
+}
+
+// "a%2Fb" as "a/b": a server may answer with what it has understood.
+std::string Unescaped(std::string_view text) {
+  std::string plain;
+  for (size_t i = 0; i < text.size(); ++i) {
+    unsigned value = 0;
+    const bool is_escape = text[i] == '%' && i + 2 < text.size() &&
+                           std::from_chars(&text[i + 1], &text[i + 1] + 2, value, 16).ptr == &text[i + 1] + 2;
+    plain += is_escape ? static_cast<char>(value) : text[i];
+    if (is_escape) i += 2;
+  }
+  return plain;
+}
+
+// What is secret in an address: all behind the host, as one text; and its parts, since an answer may hold one alone, or
+// write what stands between them in another way: the segments of the path, the values of the query, and who is named
+// before the host, with the password.
+std::vector<std::string> SecretsIn(std::string_view url) {
+  std::vector<std::string> secrets;
+  const size_t scheme = url.find("://");
+  if (scheme == std::string_view::npos) return secrets;
+  url.remove_prefix(scheme + 3);
+  const auto add_part = [&](std::string_view part) {
+    if (part.size() < kSecretPartShortest) return;
+    secrets.emplace_back(part);
+    secrets.push_back(Unescaped(part));
+  };
+  const std::string_view authority = url.substr(0, url.find_first_of("/?#"));
+  if (const size_t at = authority.rfind('@'); at != std::string_view::npos) {
+    const size_t colon = std::min(authority.find(':'), at);
+    add_part(authority.substr(0, colon));
+    if (colon < at) add_part(authority.substr(colon + 1, at - colon - 1));
+  }
+  url.remove_prefix(authority.size());
+  secrets.emplace_back(url);
+  bool is_query = false;
+  while (!url.empty()) {
+    is_query |= url.front() == '?';
+    url.remove_prefix(1);
+    const std::string_view part = url.substr(0, url.find_first_of(is_query ? "&#" : "/?#"));
+    const size_t equals = is_query ? part.find('=') : std::string_view::npos;
+    add_part(equals == std::string_view::npos ? part : part.substr(equals + 1));
+    url.remove_prefix(part.size());
+  }
+  return secrets;
 }
 
 }  // namespace
@@ -184,11 +239,9 @@ Result<Revealed> RevealAll(const Sink& sink) {
 std::string WithoutSecrets(std::string text, const Revealed& revealed) {
   std::vector<std::string> secrets = {revealed.url, revealed.secret, revealed.password};
   secrets.insert(secrets.end(), revealed.header_values.begin(), revealed.header_values.end());
-  // The part of an address behind the host is a key too.
-  if (const size_t path = revealed.url.find('/', std::min(revealed.url.find("://") + 3, revealed.url.size()));
-      path != std::string::npos) {
-    secrets.push_back(revealed.url.substr(path));
-  }
+  std::ranges::move(SecretsIn(revealed.url), std::back_inserter(secrets));
+  // The longest first: what is part of another would leave the rest of that one.
+  std::ranges::stable_sort(secrets, std::ranges::greater(), &std::string::size);
   for (const std::string& secret : secrets) {
     if (secret.size() < kSecretShortest) continue;
     for (size_t at = 0; (at = text.find(secret, at)) != std::string::npos;) text.replace(at, secret.size(), "***");
@@ -269,10 +322,11 @@ CommandInput MakeCommandInput(const Letter& letter) {
                       variable("MORE", std::to_string(letter.more))}};
 }
 
-Outcome ReadHttpAnswer(SinkType type, long status, std::string_view body, int64_t retry_after_seconds) {
+Outcome ReadHttpAnswer(SinkType type, long status, std::string_view body, int64_t retry_after_seconds,
+                       const Revealed& revealed) {
   const bool is_robot = type == SinkType::kDingTalk || type == SinkType::kFeishu || type == SinkType::kWeCom;
-  if (is_robot && status == 200) return ReadRobotAnswer(type, body);
-  const std::string answer = std::to_string(status) + Shown(body);
+  if (is_robot && status == 200) return ReadRobotAnswer(type, body, revealed);
+  const std::string answer = std::to_string(status) + Shown(body, revealed);
   if (status >= 200 && status < 300) return {.delivered = true, .refused = false, .retry_after = {}, .answer = answer};
   if (status >= 300 && status < 400) {
     return Failed(answer + " (a redirection, which is only followed with follow_redirects: true)");
@@ -285,6 +339,14 @@ Outcome ReadHttpAnswer(SinkType type, long status, std::string_view body, int64_
     outcome.retry_after = milliseconds(std::min(retry_after_seconds, kMost) * 1000);
   }
   return outcome;
+}
+
+Outcome ReadMailAnswer(const std::string& error, std::string_view reply, const Revealed& revealed) {
+  const std::string said = ShownPart(reply, revealed);
+  if (error.empty()) return {.delivered = true, .refused = false, .retry_after = {}, .answer = said};
+  // Too large, or not what this server takes: it is the mail, and the ones behind it wait.
+  const bool refused = reply.starts_with("552") || reply.starts_with("554");
+  return Failed(ShownPart(error, revealed) + (said.empty() ? "" : " (the server said: " + said + ")"), refused);
 }
 
 }  // namespace aimaster::notify

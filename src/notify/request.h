@@ -27,7 +27,7 @@ struct HttpRequest {
   std::vector<std::string> headers;  // "Name: value"
   std::string body;
 };
-// For all but smtp and command. `job_directory` is not needed; all is in the letter.
+// For all but smtp and command. All that is told is in the letter.
 Result<HttpRequest> MakeHttpRequest(const Sink& sink, const Revealed& revealed, const Letter& letter, Wall now);
 
 // A mail, whole, with CRLF line ends. Its Message-ID is the letter's: a mail program shows a repetition once.
@@ -46,7 +46,10 @@ struct Outcome {
   std::optional<milliseconds> retry_after;  // what the other side asks for
   std::string answer;                       // for people: "200 OK", "connection refused"
 };
-// `retry_after` as the server wrote it, in seconds; 0: it did not.
-Outcome ReadHttpAnswer(SinkType type, long status, std::string_view body, int64_t retry_after_seconds);
+// The body uncut, since it may hold secrets. `retry_after` as the server wrote it, in seconds; 0: it did not.
+Outcome ReadHttpAnswer(SinkType type, long status, std::string_view body, int64_t retry_after_seconds,
+                       const Revealed& revealed);
+// What went wrong, empty when nothing did; and the last line of the server's, uncut.
+Outcome ReadMailAnswer(const std::string& error, std::string_view reply, const Revealed& revealed);
 
 }  // namespace aimaster::notify

@@ -142,7 +142,7 @@ TEST(RequestTest, ACommandIsToldInBothWays) {
 
 TEST(RequestTest, AnAnswerSaysWhetherAnotherTryIsWorthIt) {
   const auto read = [](long status, std::string_view body = "", int64_t retry_after = 0) {
-    return ReadHttpAnswer(SinkType::kWebhook, status, body, retry_after);
+    return ReadHttpAnswer(SinkType::kWebhook, status, body, retry_after, kPlain);
   };
   EXPECT_TRUE(read(200, "ok").delivered);
   EXPECT_TRUE(read(204).delivered);
@@ -159,17 +159,31 @@ TEST(RequestTest, AnAnswerSaysWhetherAnotherTryIsWorthIt) {
 }
 
 TEST(RequestTest, ARobotSaysInItsAnswerWhatBecameOfTheMessage) {
-  EXPECT_TRUE(ReadHttpAnswer(SinkType::kDingTalk, 200, R"({"errcode":0,"errmsg":"ok"})", 0).delivered);
-  EXPECT_TRUE(ReadHttpAnswer(SinkType::kFeishu, 200, R"({"code":0,"msg":"success"})", 0).delivered);
-  EXPECT_TRUE(ReadHttpAnswer(SinkType::kWeCom, 200, R"({"errcode":0})", 0).delivered);
-  const Outcome sign = ReadHttpAnswer(SinkType::kDingTalk, 200, R"({"errcode":310000,"errmsg":"sign not match"})", 0);
+  EXPECT_TRUE(ReadHttpAnswer(SinkType::kDingTalk, 200, R"({"errcode":0,"errmsg":"ok"})", 0, kPlain).delivered);
+  EXPECT_TRUE(ReadHttpAnswer(SinkType::kFeishu, 200, R"({"code":0,"msg":"success"})", 0, kPlain).delivered);
+  EXPECT_TRUE(ReadHttpAnswer(SinkType::kWeCom, 200, R"({"errcode":0})", 0, kPlain).delivered);
+  const Outcome sign =
+      ReadHttpAnswer(SinkType::kDingTalk, 200, R"({"errcode":310000,"errmsg":"sign not match"})", 0, kPlain);
   EXPECT_FALSE(sign.delivered);
   EXPECT_EQ(sign.answer, "200, but code 310000: sign not match");
-  EXPECT_EQ(ReadHttpAnswer(SinkType::kDingTalk, 200, R"({"errcode":130101})", 0).retry_after, milliseconds(60'000));
-  EXPECT_EQ(ReadHttpAnswer(SinkType::kWeCom, 200, R"({"errcode":45009})", 0).retry_after, milliseconds(60'000));
-  EXPECT_FALSE(ReadHttpAnswer(SinkType::kWeCom, 200, "<html>", 0).delivered);
-  EXPECT_FALSE(ReadHttpAnswer(SinkType::kFeishu, 200, "{}", 0).delivered);
-  EXPECT_TRUE(ReadHttpAnswer(SinkType::kSlack, 200, "ok", 0).delivered);
+  EXPECT_EQ(ReadHttpAnswer(SinkType::kDingTalk, 200, R"({"errcode":130101})", 0, kPlain).retry_after,
+            milliseconds(60'000));
+  EXPECT_EQ(ReadHttpAnswer(SinkType::kWeCom, 200, R"({"errcode":45009})", 0, kPlain).retry_after, milliseconds(60'000));
+  EXPECT_FALSE(ReadHttpAnswer(SinkType::kWeCom, 200, "<html>", 0, kPlain).delivered);
+  EXPECT_FALSE(ReadHttpAnswer(SinkType::kFeishu, 200, "{}", 0, kPlain).delivered);
+  EXPECT_TRUE(ReadHttpAnswer(SinkType::kSlack, 200, "ok", 0, kPlain).delivered);
+}
+
+TEST(RequestTest, AMailServerMaySayThatTheMailIsAtFault) {
+  const Outcome large = ReadMailAnswer("failed", "552 5.3.4 too large", kPlain);
+  EXPECT_FALSE(large.delivered);
+  EXPECT_TRUE(large.refused);
+  EXPECT_EQ(large.answer, "failed (the server said: 552 5.3.4 too large)");
+  EXPECT_TRUE(ReadMailAnswer("failed", "554 5.6.0 no", kPlain).refused);
+  EXPECT_FALSE(ReadMailAnswer("failed", "550 nobody of that name", kPlain).refused);
+  EXPECT_FALSE(ReadMailAnswer("failed", "452 full", kPlain).refused);
+  EXPECT_FALSE(ReadMailAnswer("failed", "", kPlain).refused);
+  EXPECT_TRUE(ReadMailAnswer("", "250 taken", kPlain).delivered);
 }
 
 TEST(RequestTest, WhatAServerRepeatsOfASecretIsNotShown) {
@@ -177,6 +191,41 @@ TEST(RequestTest, WhatAServerRepeatsOfASecretIsNotShown) {
       .url = "https://example.org/T0/B0/key", .secret = "hunter2", .password = "", .header_values = {"Bearer abcdef"}};
   EXPECT_EQ(WithoutSecrets("no such hook /T0/B0/key (hunter2, Bearer abcdef, hunter2)", revealed),
             "no such hook *** (***, ***, ***)");
+}
+
+TEST(RequestTest, APartOfAnAddressThatAServerRepeatsIsNotShown) {
+  const Revealed revealed{
+      .url = "https://somebody:pass%40word@example.org/hooks/key-of-ours/x?v=1&access_token=0123456789",
+      .secret = "",
+      .password = "",
+      .header_values = {}};
+  for (const auto& [said, shown] : std::initializer_list<std::pair<const char*, const char*>>{
+           {"invalid access_token 0123456789", "invalid access_token ***"},
+           {"/hooks/key-of-ours/x?v=1&amp;access_token=0123456789", "/hooks/***/x?v=1&amp;access_token=***"},
+           {"who is somebody with pass@word?", "who is *** with ***?"},
+           {"pass%40word", "***"},
+           {"hooks of example.org", "hooks of example.org"}}) {
+    EXPECT_EQ(WithoutSecrets(said, revealed), shown);
+  }
+  EXPECT_EQ(WithoutSecrets("no 0123456789", {.url = "https://a?t=0123456789"}), "no ***");
+  EXPECT_EQ(WithoutSecrets("no 0123456789, 0123456789abc",
+                           {.url = "https://a/0123456789", .secret = "", .password = "0123456789abc"}),
+            "no ***, ***")
+      << "the longer one is not cut by the shorter one";
+}
+
+TEST(RequestTest, ASecretThatACutGoesThroughIsNotShown) {
+  const std::string secret = "0123456789abcdefghijklmnopqrstuvwxyz";
+  const Revealed revealed{.url = "https://a", .secret = secret, .password = "", .header_values = {}};
+  for (size_t before = kAnswerShownBytes - secret.size(); before < kAnswerShownBytes; ++before) {
+    const std::string said = std::string(before, 'x') + secret + std::string(100, 'y');
+    for (const Outcome& outcome :
+         {ReadHttpAnswer(SinkType::kWebhook, 500, said, 0, revealed),
+          ReadHttpAnswer(SinkType::kDingTalk, 200, json{{"errcode", 1}, {"errmsg", said}}.dump(), 0, revealed),
+          ReadMailAnswer("failed", said, revealed), ReadMailAnswer(said, "", revealed)}) {
+      EXPECT_EQ(outcome.answer.find("0123"), std::string::npos) << outcome.answer;
+    }
+  }
 }
 
 }  // namespace

@@ -30,7 +30,7 @@ void Sender::Start(size_t sink, const Sink& spec, const Letter& letter, Wall now
   } else {
     const Result<HttpRequest> request = MakeHttpRequest(spec, under_way.revealed, letter, now);
     if (request) {
-      exchange_.Post(sink, spec, *request);
+      exchange_.Post(sink, spec, under_way.revealed, *request);
     } else {
       under_way.at_once = NotSent(request.error());
     }
