@@ -89,9 +89,11 @@ Notifier::Notifier(boost::asio::io_context& io, Options options, Callbacks callb
       drain_(io),
       drain_most_(notify::kDrainMost) {}
 
-// Not waited for: whoever looks after this process collects what it leaves.
+// Not waited for: whoever looks after this process collects what it leaves. It ends its commands first, so no SIGKILL.
 Notifier::~Notifier() {
-  if (life_) kill(life_->pid, SIGKILL);
+  if (!life_) return;
+  kill(life_->pid, SIGTERM);
+  kill(life_->pid, SIGCONT);
 }
 
 void Notifier::Start() {

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include <array>
+#include <atomic>
 #include <cerrno>
 #include <cstring>
 #include <utility>
@@ -17,6 +18,22 @@
 
 namespace aimaster::notify {
 namespace {
+
+using namespace std::chrono_literals;
+
+constexpr int kReadsMax = 16;                  // of what it prints, in one look: as much as a pipe holds
+constexpr std::chrono::seconds kDeathMost{1};  // after SIGKILL; a process that waits for a dead disk does not die
+
+// The groups that run, one of each sink at most; 0: none. A handler of signals looks here.
+std::array<std::atomic<pid_t>, kSinksMax> running_groups{};
+static_assert(std::atomic<pid_t>::is_always_lock_free);
+
+void Replace(pid_t group, pid_t by) {
+  for (std::atomic<pid_t>& each : running_groups) {
+    pid_t expected = group;
+    if (each.compare_exchange_strong(expected, by)) return;
+  }
+}
 
 // A file in memory: the command may read it or not, and nobody waits for that.
 int MakeInput(const std::string& text) {
@@ -47,9 +64,11 @@ std::vector<std::string> Environment(const CommandInput& input) {
 }
 
 // Between fork and exec; an errno, or it does not return.
-int Become(char* const* argv, char* const* environment, const char* directory, int input, int output) {
+int Become(char* const* argv, char* const* environment, const char* directory, int input, int output, pid_t parent) {
   setpgid(0, 0);
-  prctl(PR_SET_PDEATHSIG, SIGKILL);  // a successor of ours may send the same again, but not beside it
+  prctl(PR_SET_PDEATHSIG, SIGKILL);     // a successor of ours may send the same again, but not beside it
+  if (getppid() != parent) _exit(126);  // it died before that
+  signal(SIGTERM, SIG_DFL);
   sigset_t none;
   sigemptyset(&none);
   sigprocmask(SIG_SETMASK, &none, nullptr);
@@ -66,8 +85,18 @@ Outcome Failed(std::string answer) {
 
 }  // namespace
 
+void KillAllCommands() {
+  for (const std::atomic<pid_t>& group : running_groups) {
+    if (const pid_t pid = group.load(); pid > 0) kill(-pid, SIGKILL);
+  }
+}
+
 CommandRun::CommandRun(const Sink& spec, const CommandInput& input)
-    : deadline_(std::chrono::steady_clock::now() + spec.timeout), timeout_(spec.timeout) {
+    : deadline_(std::chrono::steady_clock::now() + spec.timeout), timeout_(spec.timeout), name_(spec.command.front()) {
+  Start(spec, input);
+}
+
+void CommandRun::Start(const Sink& spec, const CommandInput& input) {
   std::vector<std::string> words = spec.command, environment = Environment(input);
   const std::vector<char*> argv = Pointers(words), variables = Pointers(environment);
   const std::string directory = spec.directory.empty() ? "/" : spec.directory;
@@ -76,62 +105,87 @@ CommandRun::CommandRun(const Sink& spec, const CommandInput& input)
   if (standard_input < 0 || pipe2(output.data(), O_CLOEXEC) != 0 || pipe2(failure.data(), O_CLOEXEC) != 0) {
     trouble_ = std::string("no descriptors: ") + std::strerror(errno);
   } else {
+    const pid_t self = getpid();
     pid_ = fork();
     if (pid_ == 0) {
-      const int error = Become(argv.data(), variables.data(), directory.c_str(), standard_input, output[1]);
+      const int error = Become(argv.data(), variables.data(), directory.c_str(), standard_input, output[1], self);
       [[maybe_unused]] const ssize_t told = write(failure[1], &error, sizeof error);
       _exit(127);
     }
     if (pid_ < 0) trouble_ = std::string("cannot start a process: ") + std::strerror(errno);
+    if (pid_ > 0) {
+      setpgid(pid_, pid_);  // whoever of us two comes first
+      Replace(0, pid_);
+    }
   }
   for (const int descriptor : {standard_input, output[1], failure[1]}) {
     if (descriptor >= 0) close(descriptor);
   }
-  int error = 0;
-  if (pid_ > 0 && read(failure[0], &error, sizeof error) == sizeof error) {
-    trouble_ = Quoted(spec.command.front()) + ": " + std::strerror(error);
-  }
-  if (failure[0] >= 0) close(failure[0]);
   output_ = output[0];
-  if (output_ >= 0) fcntl(output_, F_SETFL, O_NONBLOCK);
+  failure_ = failure[0];
+  for (const int descriptor : {output_, failure_}) {
+    if (descriptor >= 0) fcntl(descriptor, F_SETFL, O_NONBLOCK);
+  }
 }
 
+// One that does not die even so stays a child until we end.
 CommandRun::~CommandRun() {
   KillGroup();
-  if (pid_ > 0) waitpid(pid_, nullptr, 0);
-  if (output_ >= 0) close(output_);
+  int status = 0;
+  if (pid_ > 0) Reap(status);
+  for (const int descriptor : {output_, failure_}) {
+    if (descriptor >= 0) close(descriptor);
+  }
 }
 
 void CommandRun::KillGroup() {
   if (pid_ > 0) kill(-pid_, SIGKILL);
 }
 
+void CommandRun::Reap(int& status) {
+  Replace(pid_, 0);  // before: then somebody else may have its number
+  waitpid(std::exchange(pid_, -1), &status, WNOHANG);
+}
+
+void CommandRun::ReadFailure() {
+  int error = 0;
+  if (failure_ >= 0 && read(failure_, &error, sizeof error) == sizeof error) {
+    trouble_ = Quoted(name_) + ": " + std::strerror(error);
+  }
+}
+
 // What it prints is only shown when it fails; it may print without end.
 void CommandRun::ReadOutput() {
   std::array<char, 4096> buffer{};
-  for (ssize_t got; output_ >= 0 && (got = read(output_, buffer.data(), buffer.size())) != 0;) {
-    if (got < 0) {
-      if (errno == EINTR) continue;
-      return;
-    }
-    printed_.append(buffer.data(), static_cast<size_t>(got));
+  for (int i = 0; i < kReadsMax && output_ >= 0; ++i) {
+    const ssize_t got = read(output_, buffer.data(), buffer.size());
+    if (got == 0 || (got < 0 && errno != EINTR)) return;
+    if (got > 0) printed_.append(buffer.data(), static_cast<size_t>(got));
     if (printed_.size() > 2 * kAnswerShownBytes) printed_.erase(0, printed_.size() - kAnswerShownBytes);
-    if (std::chrono::steady_clock::now() >= deadline_) return;
   }
 }
 
 std::optional<Outcome> CommandRun::Look() {
-  if (!trouble_.empty() || pid_ < 0) return Failed(trouble_);
-  ReadOutput();
+  if (pid_ < 0) return Failed(trouble_);
+  const auto now = std::chrono::steady_clock::now();
   siginfo_t ended{};
   // Not reaped before its group is gone: until then nobody else can have its number.
   waitid(P_PID, static_cast<id_t>(pid_), &ended, WEXITED | WNOHANG | WNOWAIT);
-  const bool in_time = ended.si_pid != 0;
-  if (!in_time && std::chrono::steady_clock::now() < deadline_) return std::nullopt;
+  ReadFailure();
+  ReadOutput();
+  const std::string too_late = "not finished after " + FormatDuration(timeout_) + ": killed";
+  if (ended.si_pid == 0) {
+    if (now < deadline_) return std::nullopt;
+    KillGroup();
+    if (!killed_) killed_ = now;
+    if (now - *killed_ < kDeathMost) return std::nullopt;
+    return Failed(too_late + ", and does not end");
+  }
   KillGroup();
   int status = 0;
-  waitpid(std::exchange(pid_, -1), &status, 0);
-  if (!in_time) return Failed("not finished after " + FormatDuration(timeout_) + ": killed");
+  Reap(status);
+  if (killed_) return Failed(too_late);
+  if (!trouble_.empty()) return Failed(trouble_);
   ReadOutput();
   if (WIFEXITED(status) && WEXITSTATUS(status) == 0) {
     return Outcome{.delivered = true, .refused = false, .retry_after = {}, .answer = "exit code 0"};

@@ -23,6 +23,7 @@
 
 #include "core/quote.h"
 #include "journal/files.h"
+#include "notify/command_run.h"
 #include "notify/courier.h"
 #include "notify/plan.h"
 #include "notify/plan_yaml.h"
@@ -147,9 +148,17 @@ int Test(const std::string& name, const std::string& only, bool json) {
 
 // ---- serve ----
 
+// Async-signal-safe.
+void EndAtOnce(int) {
+  KillAllCommands();
+  _exit(kExitFailure);
+}
+
 int Serve(const std::string& directory, pid_t master) {
-  // Not one moment longer than the master, whatever we are at: its successor sends the same.
-  prctl(PR_SET_PDEATHSIG, SIGKILL);
+  // Not one moment longer than the master, whatever we are at: its successor sends the same. SIGKILL would leave behind
+  // what a command has started; the end of standard input would only be noticed after the message that is next.
+  signal(SIGTERM, EndAtOnce);
+  prctl(PR_SET_PDEATHSIG, SIGTERM);
   if (getppid() != master) return kExitFailure;
   return ServeJob(directory);
 }

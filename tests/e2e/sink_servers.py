@@ -129,6 +129,8 @@ def serve_mail(options):
         async def handle_RCPT(self, _server, _session, envelope, address, _options):
             if address.startswith("nobody@"):
                 return "550 5.1.1 there is nobody of that name"
+            if address.startswith("large@"):
+                return "552 5.3.4 the mail is too large"
             if address.startswith("full@"):
                 return "452 4.2.2 the mailbox is full"
             envelope.rcpt_tos.append(address)

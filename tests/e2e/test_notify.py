@@ -327,6 +327,31 @@ def test_a_command_that_fails_says_why(home):
     assert not told["delivered"] and "No such file" in told["answer"], told
 
 
+def test_what_a_command_started_ends_with_the_master(home):
+    pids = home.folder / "pids"
+    file = notify_file(home, "page: {type: command, command: "
+                             f"[/bin/sh, -c, \"sleep 61 & echo $! $$ >> '{pids}'; wait\"], timeout: 50s}}", rest="drain: 0\n")
+    job = home.run("--detach", "--notify", file, "--", *python("import time; time.sleep(60)")).stdout.strip()
+    wait_for(lambda: pids.exists() and pids.read_text().endswith("\n"), "the command to run")
+    first = pids.read_text().split()
+    kill(home.master_pid(job))
+    for pid in first:
+        wait_for(lambda pid=pid: not command_line(int(pid)), f"{pid} to be gone", timeout=5)
+    wait_for(lambda: len(pids.read_text().split()) > 2, "the same to be told by the next courier")
+    assert home.call("stop", "--now", job).code == 0
+    wait_for(lambda: not home.leftovers(), "all to be gone")
+
+
+def test_a_mail_that_is_too_large_holds_up_nothing(home, servers):
+    server = servers("mail")
+    file = notify_file(home, f"mail: {{type: smtp, server: '127.0.0.1:{server.port}', security: none, from: a@b.c, "
+                             "to: large@example.org}", rules="- {events: Job Submitted, sinks: [SINKS]}")
+    assert home.run("--notify", file, "--", *QUIET).code == 0
+    assert sinks_of(home, home.job())["mail"]["gave_up"] == 1
+    (told,) = [event for event in events_of(home, home.job()) if event["type"] == "aimaster.notify.gave_up"]
+    assert "552" in told["data"]["message"]
+
+
 # -- at least once, and at most once more -----------------------------------------------------------------------------
 
 def test_what_fails_is_tried_again_and_the_order_stays(home, servers):
