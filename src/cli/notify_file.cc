@@ -22,7 +22,7 @@ Result<LoadedNotifyFile> LoadNotifyFile(const std::string& file) {
 
 Result<std::vector<SinkState>> ReadSinkStates(const JobDirectory& directory, const JobSpec& spec, JobReader& reader) {
   std::vector<SinkState> states;
-  const Result<notify::Plan> plan = notify::ReadPlan(directory.path());
+  const Result<notify::Plan> plan = notify::ReadPlan(directory);
   if (!plan && plan.error().kind == ErrorKind::kNotFound) return states;
   if (!plan) return std::unexpected(plan.error());
   const Result<std::vector<SinkProgress>> outbox = reader.ReadOutbox();

@@ -43,6 +43,13 @@ Status WriteMark(Database& database, const OutboxMark& mark) {
     if (!trouble) return std::unexpected(trouble.error());
     return trouble->Bind(mark.sink).Bind(mark.answer).Run();
   }
+  if (mark.kind == OutboxMark::Kind::kPassed) {
+    Result<Statement> passed = database.Prepare(
+        "INSERT INTO outbox VALUES(?, ?, 0, 0, '') ON CONFLICT(sink) DO UPDATE SET "
+        "position = max(position, excluded.position)");
+    if (!passed) return std::unexpected(passed.error());
+    return passed->Bind(mark.sink).Bind(mark.position).Run();
+  }
   const bool given_up = mark.kind == OutboxMark::Kind::kGaveUp;
   Result<Statement> done = database.Prepare(
       "INSERT INTO outbox VALUES(?, ?, ?, ?, ?) ON CONFLICT(sink) DO UPDATE SET "

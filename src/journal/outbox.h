@@ -39,6 +39,7 @@ struct OutboxMark {
     kDelivered,
     kGaveUp,   // an event says so, which is itself sent to nobody
     kTrouble,  // they still wait; only the reason is new
+    kPassed,   // none of them was for this sink, up to the position
   };
   Kind kind = Kind::kDelivered;
   std::string sink;

@@ -42,6 +42,19 @@ TEST_F(OutboxTest, NothingMovesAPositionBack) {
   EXPECT_EQ(Read()[0].position, 9);
 }
 
+TEST_F(OutboxTest, WhatIsNotForASinkIsPassedAndChangesNothingElse) {
+  Journal journal = Open();
+  ASSERT_TRUE(journal.Mark(Mark(OutboxMark::Kind::kPassed, 4, 0)));
+  EXPECT_EQ(Read()[0].position, 4);
+  ASSERT_TRUE(journal.Mark(Mark(OutboxMark::Kind::kGaveUp, 5, 1, "503: away")));
+  ASSERT_TRUE(journal.Mark(Mark(OutboxMark::Kind::kPassed, 9, 0)));
+  ASSERT_TRUE(journal.Mark(Mark(OutboxMark::Kind::kPassed, 7, 0)));
+  EXPECT_EQ(Read()[0].position, 9);
+  EXPECT_EQ(Read()[0].delivered, 0);
+  EXPECT_EQ(Read()[0].gave_up, 1);
+  EXPECT_EQ(Read()[0].trouble, "503: away");
+}
+
 TEST_F(OutboxTest, WhatIsGivenUpIsAnEvent) {
   Journal journal = Open();
   ASSERT_TRUE(journal.Mark(Mark(OutboxMark::Kind::kGaveUp, 5, 3, "503: away")));

@@ -301,7 +301,7 @@ class Master : private ControlApi::Job {
       if (error || LeaveIfFenced()) return;
       LookAtJournal();
       // People reach the job by them, and the next master needs them.
-      if (const Status there = directory_.PutBack(spec_, token_); !there) LogOnce(there.error().message);
+      if (const Status there = directory_.PutBack(spec_, token_); !there) LogOnce("files", there.error().message);
       if (caretaker_) {
         GoOnWithLossInTime();
       } else {
@@ -325,18 +325,19 @@ class Master : private ControlApi::Job {
     });
   }
 
-  void LogOnce(const std::string& trouble) {
-    if (std::exchange(logged_, trouble) != trouble) Log(trouble);
+  // For as long as the trouble with it is the same.
+  void LogOnce(const std::string& with, const std::string& trouble) {
+    if (std::exchange(logged_[with], trouble) != trouble) Log(trouble);
   }
 
   // ---- notifications ----
 
   void MakeNotifier() {
-    if (!Notifier::IsWanted(directory_.path())) return;
+    if (!Notifier::IsWanted(directory_)) return;
     notifier_ = std::make_unique<Notifier>(
         io_,
         Notifier::Options{.program = std::filesystem::read_symlink("/proc/self/exe").parent_path() / "aimaster-notify",
-                          .job_directory = directory_.path()},
+                          .job_directory = directory_},
         Notifier::Callbacks{.on_mark = [this](OutboxMark mark) { MarkInOutbox(std::move(mark)); },
                             .on_log = [](const std::string& line) { Log(line); }});
     notifier_->Start();
@@ -354,12 +355,14 @@ class Master : private ControlApi::Job {
 
   void OnMarked(OutboxMark mark, const Status& marked, bool broken) {
     if (EndIfHopeless(marked, broken)) return;
+    const bool is_waited_for = mark.kind == OutboxMark::Kind::kDelivered || mark.kind == OutboxMark::Kind::kGaveUp;
     if (marked) {
-      if (mark.kind != OutboxMark::Kind::kTrouble) notifier_->Marked(mark.sink);
+      if (is_waited_for) notifier_->Marked(mark.sink);
       return;
     }
-    LogOnce("what was delivered to sink " + mark.sink + " can't be marked, trying again: " + marked.error().message);
-    if (mark.kind == OutboxMark::Kind::kTrouble) return;
+    LogOnce("sink " + mark.sink,
+            "what was delivered to sink " + mark.sink + " can't be marked, trying again: " + marked.error().message);
+    if (!is_waited_for) return;
     auto again = std::make_shared<boost::asio::steady_timer>(io_, kAppendAgain);
     again->async_wait([this, again, mark = std::move(mark)](auto error) mutable {
       if (!error) MarkInOutbox(std::move(mark));
@@ -495,7 +498,7 @@ class Master : private ControlApi::Job {
   bool is_read_only_ = false;
   bool looks_at_journal_ = false;
   std::string damage_;  // of the journal's files, as they were found last
-  std::string logged_;
+  std::map<std::string, std::string> logged_;
   const std::string engine_change_;
   MasterAddress address_;  // where agents and people find us
   std::string token_;

@@ -77,8 +77,8 @@ int SpawnWithPipes(std::vector<std::string> words, const Pipe& in, const Pipe& o
 
 }  // namespace
 
-bool Notifier::IsWanted(const std::filesystem::path& job_directory) {
-  return access((job_directory / notify::kPlanFile).c_str(), F_OK) == 0;
+bool Notifier::IsWanted(const JobDirectory& job_directory) {
+  return access(job_directory.notify_plan().c_str(), F_OK) == 0;
 }
 
 Notifier::Notifier(boost::asio::io_context& io, Options options, Callbacks callbacks)
@@ -107,8 +107,8 @@ void Notifier::Spawn() {
   pid_t pid = -1;
   int failed = in.Open() && out.Open() ? 0 : errno;
   if (failed == 0) {
-    failed =
-        SpawnWithPipes({options_.program, "serve", options_.job_directory, std::to_string(getpid())}, in, out, pid);
+    failed = SpawnWithPipes({options_.program, "serve", options_.job_directory.path(), std::to_string(getpid())}, in,
+                            out, pid);
   }
   started_ = std::chrono::steady_clock::now();
   const int pidfd = failed == 0 ? static_cast<int>(syscall(SYS_pidfd_open, pid, 0)) : -1;
@@ -195,6 +195,10 @@ void Notifier::OnEnd() {
   waitpid(life_->pid, &status, WNOHANG);
   life_.reset();
   if (done_ && WIFEXITED(status)) return Finish();
+  if (WIFEXITED(status) && WEXITSTATUS(status) == notify::kExitNoPlan) {
+    is_down_ = true;  // it has said why
+    return;
+  }
   callbacks_.on_log(std::string("notifications: the courier has ended, ") +
                     (WIFSIGNALED(status) ? "killed by signal " + std::to_string(WTERMSIG(status))
                                          : "exit code " + std::to_string(WEXITSTATUS(status))) +
@@ -216,6 +220,7 @@ void Notifier::StartAgain() {
 void Notifier::Drain(std::function<void()> done) {
   if (done_) return;
   done_ = std::move(done);
+  if (is_down_) return Finish();
   drain_.expires_after(drain_most_ + kDrainMargin);
   drain_.async_wait([this](auto error) {
     if (!error) Finish();

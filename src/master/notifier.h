@@ -15,6 +15,7 @@
 #include <string>
 #include <vector>
 
+#include "journal/job_directory.h"
 #include "journal/outbox.h"
 
 namespace aimaster {
@@ -24,15 +25,15 @@ class Notifier {
  public:
   struct Options {
     std::filesystem::path program;  // aimaster-notify
-    std::filesystem::path job_directory;
+    JobDirectory job_directory;
   };
   struct Callbacks {
-    // To be made durable; then Marked, or, when it can't be now, Mark again later.
+    // To be made durable; of what was delivered or given up: then Marked, or, when it can't be now, tried again later.
     std::function<void(OutboxMark mark)> on_mark;
     std::function<void(const std::string& line)> on_log;
   };
   // Whether the job wants notifications at all.
-  static bool IsWanted(const std::filesystem::path& job_directory);
+  static bool IsWanted(const JobDirectory& job_directory);
 
   Notifier(boost::asio::io_context& io, Options options, Callbacks callbacks);
   ~Notifier();
@@ -74,6 +75,7 @@ class Notifier {
   std::chrono::milliseconds backoff_{0};
   std::chrono::milliseconds drain_most_;
   std::function<void()> done_;
+  bool is_down_ = false;  // for good: the job's plan is of no use
 };
 
 }  // namespace aimaster

@@ -1,6 +1,5 @@
-// CloudEvent: an event of a job as CloudEvents 1.0 JSON, in structured mode: what webhooks get, and what `aimaster
-// events
-// --json` prints. Field names here are a promise to users.
+// CloudEvent: an event of a job as CloudEvents 1.0 JSON, in structured mode: what webhooks get, and what
+// `aimaster events --json` prints. Field names here are a promise to users.
 #pragma once
 
 #include <nlohmann/json.hpp>

@@ -29,6 +29,7 @@ namespace {
 
 constexpr milliseconds kLookAnyway{2000};  // should nobody say that there is something to see
 constexpr milliseconds kLookAgain{200};    // after a journal that could not be read
+constexpr milliseconds kPassPace{60'000};  // each sink's bookmark is a write
 
 Monotonic Now() { return {std::chrono::steady_clock::now().time_since_epoch()}; }
 Wall WallNow() { return {std::chrono::system_clock::now().time_since_epoch()}; }
@@ -56,7 +57,9 @@ class Courier {
     while (!is_over_) {
       ReadEvents();
       SendWhatMayGo();
-      if (drain_until_ && IsDone()) break;
+      const bool is_done = drain_until_ && IsDone();
+      if (is_done || std::chrono::steady_clock::now() >= pass_again_) TellPassed();
+      if (is_done) break;
       Wait();
       HearMaster();
       for (const auto& [sink, outcome] : sender_.Perform()) OnOutcome(*lines_[sink], outcome, sink);
@@ -122,6 +125,21 @@ class Courier {
         }
       }
       read_ = event.number;
+    }
+  }
+
+  // What was not for a sink is behind it too, or each of our successors would read it all again.
+  void TellPassed() {
+    pass_again_ = std::chrono::steady_clock::now() + kPassPace;
+    for (size_t i = 0; i < lines_.size(); ++i) {
+      if (!lines_[i]->queue.is_idle() || positions_[i] >= read_) continue;
+      positions_[i] = read_;
+      Say(OutboxMark{.kind = OutboxMark::Kind::kPassed,
+                     .sink = lines_[i]->sink->name,
+                     .position = read_,
+                     .events = 0,
+                     .answer = "",
+                     .at = {}});
     }
   }
 
@@ -248,6 +266,7 @@ class Courier {
   int64_t read_ = 0;                          // the last event that was looked at
   bool is_to_look_ = true, has_read_all_ = false, is_over_ = false;
   std::chrono::steady_clock::time_point look_again_{};
+  std::chrono::steady_clock::time_point pass_again_ = std::chrono::steady_clock::now() + kPassPace;
   std::optional<std::chrono::steady_clock::time_point> drain_until_;
   std::string heard_;
 };
@@ -258,10 +277,10 @@ int ServeJob(const std::filesystem::path& job_directory) {
   fcntl(STDIN_FILENO, F_SETFL, fcntl(STDIN_FILENO, F_GETFL) | O_NONBLOCK);
   const Result<JobDirectory> directory = JobDirectory::Open(job_directory);
   const Result<JobSpec> spec = directory ? directory->ReadSpec() : std::unexpected(directory.error());
-  const Result<Plan> plan = spec ? ReadPlan(job_directory) : std::unexpected(spec.error());
+  const Result<Plan> plan = spec ? ReadPlan(*directory) : std::unexpected(spec.error());
   if (!plan) {
     Log("no notifications: " + plan.error().message);
-    return 1;
+    return spec && plan.error().kind != ErrorKind::kEnvironment ? kExitNoPlan : 1;
   }
   return Courier(*directory, *spec, *plan).Run();
 }

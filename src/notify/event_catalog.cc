@@ -14,6 +14,8 @@ using enum EventSeverity;
 constexpr std::array kKinds = {
     EventKind{"aimaster.job.submitted", "Job Submitted", kInfo, "the job was taken in"},
     EventKind{"aimaster.job.note", "Job Note", kInfo, "a parameter has no effect, and the like"},
+    EventKind{"aimaster.job.retryable-errors", "Retryable Errors", kInfo,
+              "the program has named errors that are worth a restart"},
     EventKind{"aimaster.job.stopping", "Job Stopping", kInfo, "somebody stops the job"},
     EventKind{"aimaster.job.succeeded", "Job Succeeded", kInfo, "the job has ended well"},
     EventKind{"aimaster.job.failed", "Job Failed", kError, "the job has ended and was not restarted"},
@@ -35,12 +37,21 @@ constexpr std::array kKinds = {
     EventKind{"aimaster.node.isolated", "Node Isolated", kWarning, "a suspect node is kept out of the job"},
     EventKind{"aimaster.node.kept", "Node Kept", kInfo, "a suspect node is used on, with the reason"},
     EventKind{"aimaster.node.denied", "Node Denied", kError, "there is no other node"},
+    EventKind{"aimaster.hang.found", "Hang Found", kWarning, "all instances have been silent for too long"},
+    EventKind{"aimaster.hang.exit-found", "Exit Hang Found", kWarning,
+              "an instance has ended well, and the job does not end"},
+    EventKind{"aimaster.hang.advancing", "Silent But Advancing", kInfo,
+              "the job is silent, but its steps go on: it is left running"},
+    EventKind{"aimaster.hang.stacks", "Call Stacks", kInfo, "call stacks of the ranks were taken, or could not be"},
+    EventKind{"aimaster.hang.advice", "Hang Advice", kInfo, "another --job-hang-interval would suit the job"},
     EventKind{"aimaster.master.started", "Master Restarted", kWarning, "the job's master was started again"},
+    EventKind{"aimaster.master.engine-changed", "Engine Changed", kInfo,
+              "this version would have decided something otherwise"},
     EventKind{"aimaster.custom.message", "Custom Message", kWarning, "the program has sent a message by the SDK"},
 };
 
-// Groups whose types come from detectors; any name in them may come.
-constexpr std::array<std::string_view, 2> kOpenGroups = {"aimaster.hang.", "aimaster.c4d."};
+// Types in it come from a detector; any name may come.
+constexpr std::string_view kOpenGroup = "aimaster.c4d.";
 
 bool EqualInAnyCase(std::string_view a, std::string_view b) {
   return std::ranges::equal(a, b, [](char x, char y) {
@@ -55,10 +66,8 @@ const EventKind* Find(std::string_view type) {
 
 bool MayMatchOpenGroup(std::string_view glob) {
   const size_t wild = std::min(glob.find_first_of("*?["), glob.size());
-  return std::ranges::any_of(kOpenGroups, [&](std::string_view group) {
-    const size_t common = std::min(wild, group.size());
-    return glob.substr(0, common) == group.substr(0, common) && (wild < glob.size() || wild > group.size());
-  });
+  const size_t common = std::min(wild, kOpenGroup.size());
+  return glob.substr(0, common) == kOpenGroup.substr(0, common) && (wild < glob.size() || wild > kOpenGroup.size());
 }
 
 }  // namespace
@@ -90,15 +99,12 @@ EventSeverity SeverityOf(std::string_view type) {
     if (type.ends_with(bad)) return kError;
   }
   if (type.ends_with(".info") || type.ends_with(".note")) return kInfo;
-  return std::ranges::any_of(kOpenGroups, [&](std::string_view group) { return type.starts_with(group); }) ||
-                 type.ends_with(".warning")
-             ? kWarning
-             : kInfo;
+  return type.starts_with(kOpenGroup) || type.ends_with(".warning") ? kWarning : kInfo;
 }
 
 std::string TitleOf(std::string_view type) {
   if (const EventKind* kind = Find(type)) return std::string(kind->title);
-  // "aimaster.hang.log_silence" → "Hang Log Silence"
+  // "aimaster.c4d.slow_rank" → "C4d Slow Rank"
   constexpr std::string_view kPrefix = "aimaster.";
   if (type.starts_with(kPrefix)) type.remove_prefix(kPrefix.size());
   std::string title;

@@ -2,6 +2,11 @@
 
 #include <gtest/gtest.h>
 
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <regex>
 #include <set>
 
 namespace aimaster::notify {
@@ -30,15 +35,42 @@ TEST(EventCatalogTest, WhatNoEventIsCalledIsNothing) {
   }
 }
 
-TEST(EventCatalogTest, DetectorsMayMakeTypesThatNobodyHasListed) {
-  EXPECT_EQ(TypesFor("aimaster.hang.log_silence"), Types{"aimaster.hang.log_silence"});
+TEST(EventCatalogTest, ADetectorMayMakeTypesThatNobodyHasListed) {
+  EXPECT_EQ(TypesFor("aimaster.c4d.slow_rank"), Types{"aimaster.c4d.slow_rank"});
   EXPECT_EQ(TypesFor("aimaster.c4d.*"), Types{"aimaster.c4d.*"});
-  EXPECT_EQ(TypesFor("aimaster.hang*"), Types{"aimaster.hang*"});
-  EXPECT_TRUE(TypesFor("aimaster.hang.").empty());
-  EXPECT_EQ(TitleOf("aimaster.hang.log_silence"), "Hang Log Silence");
-  EXPECT_EQ(SeverityOf("aimaster.hang.log_silence"), EventSeverity::kWarning);
+  EXPECT_EQ(TypesFor("aimaster.c4*"), Types{"aimaster.c4*"});
+  EXPECT_TRUE(TypesFor("aimaster.c4d.").empty());
+  EXPECT_EQ(TitleOf("aimaster.c4d.slow_rank"), "C4d Slow Rank");
+  EXPECT_EQ(SeverityOf("aimaster.c4d.slow_rank"), EventSeverity::kWarning);
   EXPECT_EQ(SeverityOf("aimaster.c4d.error"), EventSeverity::kError);
   EXPECT_EQ(SeverityOf("aimaster.c4d.info"), EventSeverity::kInfo);
+}
+
+TEST(EventCatalogTest, WhatIsToldOfHangsIsListed) {
+  EXPECT_EQ(TypesFor("aimaster.hang*"), Types{"aimaster.hang*"});
+  EXPECT_EQ(TypesFor("hang found"), Types{"aimaster.hang.found"});
+  EXPECT_TRUE(TypesFor("aimaster.hang.fuond").empty());
+  EXPECT_TRUE(TypesFor("aimaster.hangs.*").empty());
+  EXPECT_EQ(SeverityOf("aimaster.hang.found"), EventSeverity::kWarning);
+  EXPECT_EQ(SeverityOf("aimaster.hang.exit-found"), EventSeverity::kWarning);
+  for (const char* type : {"aimaster.hang.advancing", "aimaster.hang.stacks", "aimaster.hang.advice"}) {
+    EXPECT_EQ(SeverityOf(type), EventSeverity::kInfo) << "a person may ask for stacks";
+  }
+}
+
+TEST(EventCatalogTest, WhatTheEngineTellsIsListed) {
+  const char* source = std::getenv("AIMASTER_SOURCE");
+  ASSERT_TRUE(source) << "run under ctest, or set AIMASTER_SOURCE to the source tree";
+  const std::regex type("\"(aimaster\\.[a-z]+\\.[a-z_-]+)\"");
+  size_t found = 0;
+  for (const auto& file : std::filesystem::directory_iterator(std::filesystem::path(source) / "src" / "engine")) {
+    std::ifstream stream(file.path());
+    const std::string text((std::istreambuf_iterator<char>(stream)), {});
+    for (std::sregex_iterator match(text.begin(), text.end(), type), end; match != end; ++match, ++found) {
+      EXPECT_EQ(TypesFor((*match)[1].str()), Types{(*match)[1].str()}) << file.path();
+    }
+  }
+  EXPECT_GT(found, 20u);
 }
 
 TEST(EventCatalogTest, EveryKindIsThereOnceAndComplete) {

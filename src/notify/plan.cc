@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "core/quote.h"
 #include "journal/files.h"
 #include "journal/json_fields.h"
 
@@ -140,19 +141,46 @@ bool Wants(const Plan& plan, const std::string& sink, const std::string& event_t
   });
 }
 
+namespace {
+
+// What a notify file may not say either: a plan may have been changed by hand. Empty: nothing.
+std::string OutOfBounds(const Plan& plan) {
+  const auto is_in = [](auto value, auto least, auto most) { return least <= value && value <= most; };
+  if (!is_in(plan.drain, kDrainLeast, kDrainMost)) return "drain_ms";
+  if (plan.sinks.size() > kSinksMax) return "the number of sinks";
+  if (plan.rules.size() > kRulesMax) return "the number of rules";
+  for (const Sink& sink : plan.sinks) {
+    const std::string of = " of sink " + Quoted(sink.name);
+    if (!is_in(sink.timeout, kTimeoutLeast, kTimeoutMost)) return "timeout_ms" + of;
+    if (!is_in(sink.retry_for, kRetryForLeast, kRetryForMost)) return "retry_for_ms" + of;
+    if (!is_in(sink.per_minute, kPerMinuteLeast, kPerMinuteMost)) return "per_minute" + of;
+    const size_t words = sink.type == SinkType::kCommand ? sink.command.size() : 1;
+    if (!is_in(words, size_t{1}, kItemsMax)) return "the number of words in the command" + of;
+  }
+  return "";
+}
+
+}  // namespace
+
 std::string EncodePlan(const Plan& plan) { return ToText(ToJson(StoredPlan{.plan = plan})); }
 
 Result<Plan> DecodePlan(std::string_view text) {
   Result<StoredPlan> stored = FromText<StoredPlan>(text);
-  if (!stored) return std::unexpected(stored.error());
-  if (stored->version != kPlanVersion) {
+  if (!stored) return Fail(ErrorKind::kUsage, stored.error().message);
+  if (stored->version > kPlanVersion) {
     return Fail(ErrorKind::kVersion, "it was written by a newer version of aimaster; use that version");
+  }
+  if (stored->version < kPlanVersion) {
+    return Fail(ErrorKind::kUsage, "there is no version " + std::to_string(stored->version) + " of it");
+  }
+  if (const std::string what = OutOfBounds(stored->plan); !what.empty()) {
+    return Fail(ErrorKind::kUsage, what + " is out of bounds");
   }
   return std::move(stored->plan);
 }
 
-Result<Plan> ReadPlan(const std::filesystem::path& job_directory) {
-  const std::filesystem::path path = job_directory / kPlanFile;
+Result<Plan> ReadPlan(const JobDirectory& job_directory) {
+  const std::filesystem::path path = job_directory.notify_plan();
   const Result<std::string> text = ReadFile(path, kPlanMaxBytes);
   if (!text) return std::unexpected(text.error());
   Result<Plan> plan = DecodePlan(*text);

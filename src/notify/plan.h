@@ -1,7 +1,8 @@
 // Plan: a notify file, read and checked: which events of which jobs go to which sinks. A job keeps the plan that it was
 // submitted with as notify.json in its directory, whatever becomes of the file:
 //
-//   {"version": 1, "file": "/home/me/notify.yaml", "drain_ms": 30000, "sinks": […], "rules": […]}
+//   {"version": 1, "file": "/home/me/notify.yaml", "drain_ms": 30000, "sinks": […], "rules": […],
+//    "variables": ["HOOK_SECRET"]}
 //
 // It may hold secrets, and what variables held when the job was submitted, since whoever resumes it has others: so it
 // is its owner's alone (0600), like the job's token. A secret that was given as a file stays one, and is read at each
@@ -10,19 +11,17 @@
 
 #include <chrono>
 #include <cstdint>
-#include <filesystem>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "core/error.h"
+#include "journal/job_directory.h"
 #include "notify/event_catalog.h"
 #include "notify/limits.h"
 
 namespace aimaster::notify {
-
-inline constexpr const char* kPlanFile = "notify.json";
 
 // Text that nobody should see, or the file that holds it.
 struct Secret {
@@ -93,10 +92,10 @@ struct Plan {
 bool Wants(const Plan& plan, const std::string& sink, const std::string& event_type, const std::string& job_name);
 
 std::string EncodePlan(const Plan& plan);
-// Takes any bytes.
+// Takes any bytes. kUsage: they are no plan; kVersion: they are one of a newer version.
 Result<Plan> DecodePlan(std::string_view text);
 // Of a job; kNotFound: it has none.
-Result<Plan> ReadPlan(const std::filesystem::path& job_directory);
+Result<Plan> ReadPlan(const JobDirectory& job_directory);
 
 // What a secret is at this moment. The error names the file, and nothing of what is in it.
 Result<std::string> Reveal(const Secret& secret);

@@ -54,7 +54,7 @@ TEST(PlanTest, APlanIsReadAsItWasWritten) {
                         .password = {.text = "p", .file = ""},
                         .from = "a@b",
                         .to = {"c@d", "e@f"},
-                        .timeout = milliseconds(1),
+                        .timeout = milliseconds(100),
                         .retry_for = milliseconds(2),
                         .per_minute = 3});
   plan.sinks.push_back({.name = "page", .type = SinkType::kCommand, .command = {"page", "--all"}, .directory = "/d"});
@@ -70,6 +70,28 @@ TEST(PlanTest, DamageIsAnErrorAndNoCrash) {
   const Result<Plan> newer = DecodePlan(R"({"version": 2})");
   ASSERT_FALSE(newer);
   EXPECT_EQ(newer.error().kind, ErrorKind::kVersion);
+  const Result<Plan> none = DecodePlan(R"({"version": 0})");
+  ASSERT_FALSE(none);
+  EXPECT_EQ(none.error().message, "there is no version 0 of it");
+}
+
+TEST(PlanTest, WhatAFileMayNotSayAPlanMayNotEither) {
+  const auto decode = [](void (*change)(Plan&)) {
+    Plan plan = PlanOf({});
+    change(plan);
+    const Result<Plan> again = DecodePlan(EncodePlan(plan));
+    return again ? "" : again.error().message;
+  };
+  EXPECT_EQ(decode([](Plan&) {}), "");
+  EXPECT_EQ(decode([](Plan& plan) { plan.drain = milliseconds(-1); }), "drain_ms is out of bounds");
+  EXPECT_EQ(decode([](Plan& plan) { plan.sinks[1].per_minute = 0; }), "per_minute of sink 'chat' is out of bounds");
+  EXPECT_EQ(decode([](Plan& plan) { plan.sinks[0].timeout = milliseconds(-5); }),
+            "timeout_ms of sink 'ops' is out of bounds");
+  EXPECT_EQ(decode([](Plan& plan) { plan.sinks[0].retry_for = milliseconds::max(); }),
+            "retry_for_ms of sink 'ops' is out of bounds");
+  EXPECT_EQ(decode([](Plan& plan) { plan.sinks[0].type = SinkType::kCommand; }),
+            "the number of words in the command of sink 'ops' is out of bounds");
+  EXPECT_EQ(decode([](Plan& plan) { plan.sinks.resize(kSinksMax + 1); }), "the number of sinks is out of bounds");
 }
 
 TEST(PlanTest, ASecretInAFileIsReadWhenItIsNeeded) {

@@ -15,6 +15,8 @@ inline std::string_view Name(OutboxMark::Kind kind) {
       return "GaveUp";
     case OutboxMark::Kind::kTrouble:
       return "Trouble";
+    case OutboxMark::Kind::kPassed:
+      return "Passed";
   }
   return "";
 }

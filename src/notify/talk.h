@@ -34,6 +34,9 @@ std::string Encode(const CourierSays& says);
 std::optional<CourierSays> DecodeCourierSays(std::string_view line);
 
 inline constexpr std::string_view kLook = "look\n", kDrain = "drain\n", kMarked = "marked ";
+// The courier's exit code, after it has said why: the job has no plan that can be used, and the next one would find the
+// same.
+inline constexpr int kExitNoPlan = 3;
 inline constexpr size_t kTalkLineMaxBytes = 64 << 10;
 
 }  // namespace aimaster::notify

@@ -8,6 +8,7 @@ import json
 import os
 import signal
 import sqlite3
+import time
 import urllib.parse
 from email import message_from_string, policy
 
@@ -449,6 +450,33 @@ def test_what_is_left_at_the_end_is_told_and_sent_by_a_resume(home, servers):
     assert again.code == 0 and "delivered" not in again.stderr, "nothing waits: nothing is started"
 
 
+def test_a_plan_that_is_of_no_use_is_told_once(home, servers):
+    file = notify_file(home, f"ops: {{type: webhook, url: '{servers().origin}/ok'}}")
+    job = home.run("--detach", "--notify", file, "--", *python("import time; time.sleep(60)")).stdout.strip()
+    wait_for(lambda: sinks_of(home, job)["ops"]["delivered"], "a message")
+    file_of_job = home.directory(job) / "notify.json"
+    plan = json.loads(file_of_job.read_text())
+    plan["sinks"][0]["per_minute"] = 0
+    file_of_job.write_text(json.dumps(plan))
+    kill(courier_pid(home))
+    log = home.directory(job) / "aimaster.log"
+    wait_for(lambda: "per_minute of sink 'ops' is out of bounds" in log.read_text(), "the reason in the log")
+    time.sleep(3)
+    assert log.read_text().count("no notifications: ") == 1 and courier_pid(home) is None
+    assert home.call("stop", "--now", job).code == 0
+    wait_for(lambda: not home.leftovers(), "the master to leave at once", timeout=10)
+
+
+def test_what_is_not_for_a_sink_is_passed_by(home, servers):
+    sink = servers()
+    file = notify_file(home, f"ops: {{type: webhook, url: '{sink.origin}/ok'}}",
+                       rules="- {events: aimaster.job.failed, sinks: [SINKS]}")
+    assert home.run("--notify", file, "--", *QUIET).code == 0
+    wait_for(lambda: not home.leftovers(), "the master to leave")
+    outbox = sqlite3.connect(home.directory() / "journal.db").execute("SELECT position, delivered FROM outbox")
+    assert outbox.fetchone() == (events_of(home, home.job())[-1]["data"]["number"], 0)
+
+
 def test_a_sink_that_stalls_keeps_nobody(home, servers):
     sink = servers()
     file = notify_file(home, f"ops: {{type: webhook, url: '{sink.origin}/stall', timeout: 60s}}", rest="drain: 0\n")
@@ -463,11 +491,14 @@ def test_a_storm_is_told_in_a_few_messages(home, servers):
     sink = servers()
     file = notify_file(home, f"ops: {{type: webhook, url: '{sink.origin}/ok', per_minute: 2}}",
                        rules="- {events: '*', severity: warning, sinks: [SINKS]}", rest="drain: 100s\n")
-    home.run("--workers", 12, "--notify", file, "--", *python("raise SystemExit(9)"))
+    # Each of the workers fails three times, within a few seconds.
+    home.run("--workers", 12, "--job-execution-mode=Async", "--fault-tolerant-policy=OnFailure",
+             "--enable-job-restart=True", "--max-num-of-same-error", 2, "--stop-grace", 1, "--notify", file, "--",
+             *python("raise SystemExit(9)"))
     job = home.job()
     wait_for(lambda: not home.leftovers(), "the master to have sent all", timeout=90)
     wanted = [event["data"]["number"] for event in events_of(home, job) if event["data"]["severity"] != "info"]
-    assert len(wanted) > 12
+    assert len(wanted) > 30
     messages = sink.events()
     digests = [event["data"] for event in messages if event["type"] == "aimaster.notify.digest"]
     assert digests and len(messages) <= 4, [event["type"] for event in messages]
