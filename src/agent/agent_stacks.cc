@@ -56,9 +56,10 @@ std::string Nothing(const StackOrder& order, const std::string& why) {
 
 }  // namespace
 
-// The same order may come twice, around a reconnect: then stacks are taken twice. Whether the master still has the
-// first answer, only it knows.
+// The same order may come twice, around a reconnect. While its answer is still to come, that will do; later stacks are
+// taken twice: whether the master still has the first answer, only it knows.
 void Agent::CaptureStacks(const v1::CaptureStacks& order) {
+  if (stack_helper_.IsTaking(order.capture())) return;
   StackOrder taken{.capture = order.capture(),
                    .tool = ParseStackTool(order.tool()).value_or(StackTool::kAuto),
                    .timeout = std::chrono::milliseconds(order.timeout_ms()),

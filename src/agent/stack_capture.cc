@@ -12,6 +12,7 @@
 #include <deque>
 #include <iterator>
 #include <optional>
+#include <set>
 #include <thread>
 
 #include "agent/small_file.h"
@@ -69,6 +70,7 @@ class Session {
       stuck[i].empty() ? Plan(i) : ReadKernel(i, stuck[i]);
     }
     RunTools();
+    LetGo();
     for (size_t i = 0; i < processes.size(); ++i) {
       if (outcomes_[i].wants_fallback) FallBack(i);
     }
@@ -124,6 +126,15 @@ class Session {
     }
   }
 
+  // Who was held by a tool when it died is set going by the kernel, and stopped a moment later by the signal with which
+  // the tool had attached.
+  void LetGo() {
+    while (!broken_off_.empty() && RunClock::now() - broken_off_at_ < kReleaseQuiet) {
+      Pause(kReleaseLookEvery);
+      for (const size_t i : broken_off_) RestoreState(process(i));
+    }
+  }
+
   void Start(ToolRuns& runs, size_t i) {
     Outcome& outcome = outcomes_[i];
     const auto now = RunClock::now();
@@ -142,6 +153,10 @@ class Session {
     const size_t i = result.id;
     Outcome& outcome = outcomes_[i];
     RestoreState(process(i));
+    if (!result.ran || result.status != 0) {
+      broken_off_.insert(i);
+      broken_off_at_ = RunClock::now();
+    }
     const ToolCall call = std::move(outcome.calls.front());
     outcome.calls.pop_front();
     std::vector<stacks::ProcessDump> dumps = call.parse(result.output);
@@ -272,6 +287,8 @@ class Session {
   FoundProcesses found_;
   std::vector<Outcome> outcomes_;
   std::deque<size_t> waiting_;
+  std::set<size_t> broken_off_;  // whose tool did not end well
+  RunClock::time_point broken_off_at_;
 };
 
 std::optional<std::string> ReadAll(int fd, size_t max) {

@@ -301,6 +301,18 @@ TEST(ToolRunsTest, AToolThatPrintsWithoutEndIsEnded) {
   EXPECT_FALSE(result.timed_out);
 }
 
+// cat is as quick as we are, so there is always more to read.
+TEST(ToolRunsTest, NorIsOneWaitedForThatPrintsFasterThanIsRead) {
+  for (const char* script : {"cat /dev/zero", "cat /dev/zero >&2"}) {
+    ToolRuns runs;
+    runs.Start(7, {"/bin/sh", "-c", std::string(script) + " & cat /dev/zero >&2 & exec " + script},
+               RunClock::now() + 1s);
+    const auto began = RunClock::now();
+    EXPECT_TRUE(WIFSIGNALED(runs.Next().status));
+    EXPECT_LT(RunClock::now() - began, 20s) << script;
+  }
+}
+
 TEST(ToolRunsTest, WhatDoesNotExistDidNotRun) {
   ToolRuns runs;
   runs.Start(1, {"/nowhere/py-spy"}, RunClock::now() + 60s);

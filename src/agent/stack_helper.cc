@@ -2,6 +2,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <signal.h>
 #include <spawn.h>
 #include <unistd.h>
@@ -73,20 +74,41 @@ struct StackHelper::Talk {
   boost::asio::posix::stream_descriptor input, output;  // of the helper
   std::string order, answer;
   std::array<char, kChunkBytes> chunk;
+  uint32_t capture = 0;
   ProcessIdentity helper;
   std::vector<StackTarget> targets;
   std::vector<ProcessIdentity> stopped_before;
   Done done;
 };
 
-StackHelper::StackHelper(boost::asio::io_context& io) : io_(io), deadline_(io) {}
-StackHelper::~StackHelper() { Stop(); }
+StackHelper::StackHelper(boost::asio::io_context& io) : io_(io), deadline_(io), release_timer_(io) {}
 
-void StackHelper::Start(const std::string& program, StackOrder order, Done done) {
+StackHelper::~StackHelper() {
   Stop();
+  while (release_ && !release_->Look(StackRelease::Clock::now())) {
+    ::poll(nullptr, 0, static_cast<int>(kReleaseLookEvery.count()));
+  }
+}
+
+void StackHelper::Start(std::string program, StackOrder order, Done done) {
+  Stop();
+  // Who is still held by a dead tool would be taken for one that was stopped before.
+  if (release_) {
+    waiting_ = {std::move(program), std::move(order), std::move(done)};
+    return;
+  }
+  Begin(program, std::move(order), std::move(done));
+}
+
+bool StackHelper::IsTaking(uint32_t capture) const {
+  return (talk_ != nullptr && talk_->capture == capture) || (waiting_ && waiting_->order.capture == capture);
+}
+
+void StackHelper::Begin(const std::string& program, StackOrder order, Done done) {
   talk_ = std::make_shared<Talk>(io_);
   const std::shared_ptr<Talk> talk = talk_;
   talk->done = std::move(done);
+  talk->capture = order.capture;
   talk->order = FormatStackOrder(order);
   talk->stopped_before = StoppedProcesses(order.targets);
   Pipe to, from;
@@ -111,7 +133,6 @@ void StackHelper::Start(const std::string& program, StackOrder order, Done done)
   });
   ReadOn(talk);
   deadline_.After(order.timeout + kHelperSlack, [this, talk] {
-    Kill();
     End(talk, Fail(ErrorKind::kEnvironment, "taking stacks did not end within its time, and was ended"));
   });
 }
@@ -124,7 +145,6 @@ void StackHelper::ReadOn(const std::shared_ptr<Talk>& talk) {
     if (!error) {
       same->answer.append(same->chunk.data(), got);
       if (same->answer.size() <= kAnswerMaxBytes) return ReadOn(same);
-      Kill();
     }
     const bool is_whole = error == boost::asio::error::eof && same->answer.ends_with("}\n");
     if (is_whole) return End(same, std::move(same->answer));
@@ -132,34 +152,29 @@ void StackHelper::ReadOn(const std::shared_ptr<Talk>& talk) {
   });
 }
 
-// A tool dies with the helper, and may leave behind what it held.
-void StackHelper::Kill() {
-  if (talk_ == nullptr || talk_->helper.pid == 0) return;
-  if (const int pidfd = OpenPidfd(talk_->helper); pidfd >= 0) {
-    SendSignal(pidfd, SIGKILL);
-    ::close(pidfd);
-  }
-}
-
 void StackHelper::End(std::shared_ptr<Talk> talk, Result<std::string> document) {
   if (talk != talk_) return;
   talk_.reset();
   deadline_.Cancel();
   if (!document && talk->helper.pid != 0) {
-    for (const ProcessIdentity& process : StoppedProcesses(talk->targets)) {
-      if (std::ranges::find(talk->stopped_before, process) != talk->stopped_before.end()) continue;
-      if (const int pidfd = OpenPidfd(process); pidfd >= 0) {
-        SendSignal(pidfd, SIGCONT);
-        ::close(pidfd);
-      }
-    }
+    release_.emplace(talk->helper, talk->targets, talk->stopped_before);
+    Release();
   }
   if (talk->done) talk->done(std::move(document));
 }
 
+void StackHelper::Release() {
+  if (!release_->Look(StackRelease::Clock::now()))
+    return release_timer_.After(kReleaseLookEvery, [this] { Release(); });
+  release_.reset();
+  if (!waiting_) return;
+  Waiting next = *std::exchange(waiting_, std::nullopt);
+  Begin(next.program, std::move(next.order), std::move(next.done));
+}
+
 void StackHelper::Stop() {
+  waiting_.reset();
   if (talk_ == nullptr) return;
-  Kill();
   talk_->done = nullptr;
   End(talk_, Fail(ErrorKind::kEnvironment, ""));
 }

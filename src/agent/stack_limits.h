@@ -22,10 +22,18 @@ inline constexpr std::chrono::milliseconds kStuckLookEvery{60};
 inline constexpr int kLetGoLooks = 50;
 inline constexpr std::chrono::milliseconds kLetGoLookEvery{2};
 
+// After a tool was killed, or the process that takes stacks: how often one looks for what was held, how long after the
+// last of them is gone, and at most.
+inline constexpr std::chrono::milliseconds kReleaseLookEvery{20};
+inline constexpr std::chrono::milliseconds kReleaseQuiet{200};
+inline constexpr std::chrono::milliseconds kReleaseMax{2'000};
+static_assert(kReleaseLookEvery < kReleaseQuiet && kReleaseQuiet < kReleaseMax);
+
 // Of what is left of the time, for a tool behind which another one could be tried.
 inline constexpr double kShareOfFirstTool = 0.6;
 inline constexpr size_t kToolOutputMaxBytes = stacks::kDumpMaxBytes;
 inline constexpr size_t kToolErrorMaxBytes = 16 << 10;
+inline constexpr size_t kToolReadAtOnceBytes = 1 << 20;  // more than a pipe holds
 
 // How long a handler of faulthandler may take to write, and when it counts as done.
 inline constexpr std::chrono::milliseconds kFallbackMax{2'000};

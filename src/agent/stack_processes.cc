@@ -304,7 +304,8 @@ void RestoreState(const StackProcess& process) {
     ::poll(nullptr, 0, static_cast<int>(kLetGoLookEvery.count()));
     state = StateOf(process.process);
   }
-  const bool is_stopped = state == 'T';
+  const auto status = ReadSmallFile(Proc(process.process.pid, "status"), kProcFileMaxBytes);
+  const bool is_stopped = state == 'T' || (status && IsPending(*status, SIGSTOP));
   if (state == '\0' || state == 't' || is_stopped == process.was_stopped) return;
   const int pidfd = OpenPidfd(process.process);
   if (pidfd < 0) return;

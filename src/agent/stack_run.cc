@@ -95,11 +95,12 @@ void ToolRuns::Start(size_t id, const std::vector<std::string>& arguments, RunCl
   for (const int fd : {run.output, run.error}) ::fcntl(fd, F_SETFL, O_NONBLOCK);
 }
 
-// False when the tool has printed more than it may; the rest is thrown away.
+// False when the tool has printed more than it may; the rest is thrown away. One that prints faster than we read does
+// not keep us here.
 bool ToolRuns::Read(int& fd, std::string& into, size_t max) {
   char buffer[16 << 10];
   bool is_within = into.size() < max;
-  while (fd >= 0) {
+  for (size_t read = 0; fd >= 0 && read < kToolReadAtOnceBytes;) {
     const ssize_t got = ::read(fd, buffer, sizeof buffer);
     if (got < 0 && errno == EINTR) continue;
     if (got < 0 && errno == EAGAIN) return is_within;
@@ -108,6 +109,7 @@ bool ToolRuns::Read(int& fd, std::string& into, size_t max) {
       fd = -1;
       return is_within;
     }
+    read += static_cast<size_t>(got);
     into.append(buffer, std::min(static_cast<size_t>(got), max - into.size()));
     is_within = is_within && into.size() < max;
   }
