@@ -34,6 +34,7 @@ class StackHelperTest : public testing::Test {
     }
   }
   ~StackHelperTest() override {
+    helper.reset();  // of who is still held, the death is hidden from us
     for (const StackTarget& target : order.targets) {
       ::kill(target.process.pid, SIGKILL);
       ::waitpid(target.process.pid, nullptr, 0);
@@ -46,12 +47,19 @@ class StackHelperTest : public testing::Test {
     ::chmod(path.c_str(), 0755);
   }
   static ProcessIdentity Fork() {
+    int named[2];
+    EXPECT_EQ(::pipe(named), 0);
     const pid_t pid = ::fork();
     if (pid == 0) {
       ::prctl(PR_SET_PDEATHSIG, SIGKILL);
       ::prctl(PR_SET_NAME, "python3");
+      (void)!::write(named[1], "x", 1);
       for (;;) ::pause();
     }
+    char byte;
+    (void)!::read(named[0], &byte, 1);
+    ::close(named[0]);
+    ::close(named[1]);
     return {pid, ReadStat(pid)->start_ticks};
   }
   std::string States() const {
