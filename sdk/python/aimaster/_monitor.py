@@ -23,12 +23,21 @@ def report_checkpoint(step):
     return _guarded(lambda: _report_checkpoint(step))
 
 
+def _is_on_accelerator(value):
+    """Of a tensor there, int() and float() wait until the accelerator has computed it."""
+    return getattr(value, "is_cuda", False) or getattr(getattr(value, "device", None), "type", "cpu") != "cpu"
+
+
 def _whole(step):
+    if _is_on_accelerator(step):
+        return None
     number = int(step)
     return number if not isinstance(step, bool) and number == step and 0 <= number < 1 << 53 else None
 
 
 def _no_step(step):
+    if _is_on_accelerator(step):  # to print it would wait too
+        return Status(_status.INVALID, "the step is on an accelerator; pass a number, step.item()")
     return Status(_status.INVALID, "a step is a whole number from 0, and not %.100r" % (step,))
 
 
@@ -38,8 +47,7 @@ def _report_step(step, loss):
         return _no_step(step)
     fields = {"step": number}
     if loss is not None:
-        # Of a tensor on an accelerator float() waits until the accelerator has computed it.
-        if getattr(loss, "is_cuda", False) or getattr(getattr(loss, "device", None), "type", "cpu") != "cpu":
+        if _is_on_accelerator(loss):
             return Status(_status.INVALID, "loss is on an accelerator; pass a number, loss.item()")
         value = float(loss)
         fields["loss"] = value if math.isfinite(value) else str(value)

@@ -21,6 +21,8 @@ class Tensor(object):
     def __float__(self):
         raise AssertionError("this would have waited")
 
+    __int__ = __repr__ = __float__
+
 
 class CallsTest(WithAgent):
     def test_a_message_is_told_with_who_speaks(self):
@@ -90,6 +92,12 @@ class CallsTest(WithAgent):
             self.assertFalse(jm.report_checkpoint(nonsense).ok(), nonsense)
         self.assertTrue(jm.report_step(3.0).ok())
         self.assertEqual(len(self.agent.wait_for(1)), 1)
+
+    def test_a_step_is_never_fetched_from_an_accelerator(self):
+        for call in (jm.report_step, jm.report_checkpoint):
+            status = call(Tensor())
+            self.assertEqual(status.code, "invalid")
+            self.assertIn("step.item()", status.to_string())
 
     def test_of_very_many_steps_some_are_told_and_the_last_one_before_the_exit(self):
         code = ("from aimaster import job_monitor as jm\n"
