@@ -164,8 +164,10 @@ Status Agent::SendMessage(const SdkCaller& caller, const std::string& content) {
                 std::to_string(kMessagesKeptMax) + " messages of this node wait for the master; say it again later");
   }
   if (!tidings_.MaySpeak({speaker->attempt, speaker->rank ? speaker->rank->local : UINT32_MAX}, MonotonicNow())) {
-    return Fail(ErrorKind::kEnvironment, "no more than " + std::to_string(kMessagesAtOnce) +
-                                             " messages of a rank are passed on at once, and then one a second");
+    return Fail(ErrorKind::kEnvironment,
+                "no more than " + std::to_string(kMessagesAtOnce) +
+                    " messages of a rank are passed on at once, and then one a second; after the first " +
+                    std::to_string(kMessagesSoon) + ", one in 10 s");
   }
   v1::Report report;
   v1::CustomMessage& message = *report.mutable_custom_message();

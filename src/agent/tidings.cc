@@ -49,8 +49,10 @@ bool Tidings::MaySpeak(RankKey rank, Monotonic now) {
   Budget& budget = budgets_[rank];
   budget.spent = std::max(Duration::zero(), budget.spent - (now - budget.since));
   budget.since = now;
-  if (budget.spent + kMessageEvery > kMessagesAtOnce * Duration(kMessageEvery)) return false;
-  budget.spent += kMessageEvery;
+  const Duration cost = budget.said < kMessagesSoon ? Duration(kMessageEvery) : Duration(kMessageSeldom);
+  if (budget.spent + cost > kMessagesAtOnce * Duration(kMessageEvery)) return false;
+  budget.spent += cost;
+  budget.said = std::min(budget.said + 1, kMessagesSoon);
   return true;
 }
 

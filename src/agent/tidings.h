@@ -65,7 +65,8 @@ class Tidings {
     Monotonic loss_at;
   };
   struct Budget {
-    Duration spent{};  // each message costs kMessageEvery
+    Duration spent{};   // each message costs kMessageEvery, or kMessageSeldom
+    uint32_t said = 0;  // up to kMessagesSoon
     Monotonic since;
   };
 

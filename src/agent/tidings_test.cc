@@ -99,6 +99,18 @@ TEST(TidingsTest, ARankSaysSomeThingsAtOnceAndThenOneASecond) {
   EXPECT_FALSE(tidings.MaySpeak(kRank0, At(101s)));
 }
 
+TEST(TidingsTest, AfterTheFirstHundredARankSaysOneThingInTenSeconds) {
+  Tidings tidings;
+  uint32_t said = 0;
+  for (auto at = 100s; at < 100s + 1000s; at += 1s) said += tidings.MaySpeak(kRank0, At(at)) ? 1 : 0;
+  EXPECT_EQ(said, kMessagesSoon + 90);
+  EXPECT_FALSE(tidings.MaySpeak(kRank0, At(1099s)));
+  EXPECT_TRUE(tidings.MaySpeak(kRank0, At(1200s)));
+  EXPECT_FALSE(tidings.MaySpeak(kRank0, At(1209s))) << "who was quiet for long has no more than one either";
+  EXPECT_TRUE(tidings.MaySpeak(kRank0, At(1210s)));
+  EXPECT_TRUE(tidings.MaySpeak(kRank1, At(1210s)));
+}
+
 TEST(TidingsTest, TheCallersClockIsBelievedWhereItCanBeTheSame) {
   const Monotonic now = At(10'000s);
   const auto ns = [](Duration d) { return static_cast<uint64_t>(d.count()); };
