@@ -9,6 +9,8 @@
 #include <unordered_set>
 #include <utility>
 
+#include "detect/line_text.h"
+
 namespace aimaster {
 namespace {
 
@@ -23,7 +25,6 @@ constexpr int kRepeatMax = 8;
 constexpr int kNoLimit = std::numeric_limits<int>::max();
 
 bool IsLetter(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); }
-bool IsDigit(char c) { return c >= '0' && c <= '9'; }
 bool IsPrintable(char c) { return c >= 0x20 && c < 0x7f; }
 char Lower(char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; }
 

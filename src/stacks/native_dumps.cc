@@ -1,26 +1,13 @@
 // eu-stack and gdb.
-#include <algorithm>
-
 #include "stacks/dump_parsers.h"
+#include "stacks/dump_parts.h"
 #include "stacks/text_scan.h"
 
 namespace aimaster::stacks {
 namespace {
 
-Frame NativeFrame(std::string_view function, std::string_view file, uint32_t line) {
-  return {.function = function.empty() || function.starts_with("??") ? "?" : CleanName(function),
-          .file = CleanName(file),
-          .line = line,
-          .language = Language::kNative};
-}
-
-void Close(std::vector<ProcessDump>& dumps) {
-  for (ProcessDump& dump : dumps) {
-    for (Thread& thread : dump.threads) {
-      std::ranges::reverse(thread.frames);
-      BoundFrames(thread.frames);
-    }
-  }
+void CloseAll(std::vector<ProcessDump>& dumps) {
+  for (ProcessDump& dump : dumps) Close(dump.threads);
   std::erase_if(dumps, [](const ProcessDump& dump) { return dump.threads.empty(); });
 }
 
@@ -92,7 +79,7 @@ std::vector<ProcessDump> ParseEuStack(std::string_view text) {
       in_thread = false;
     } else if (rest = line; Skip(rest, "TID ")) {
       const std::optional<uint64_t> id = TakeNumber(rest);
-      in_thread = id && !dumps.empty() && dumps.back().threads.size() < kThreadsPerProcessMax;
+      in_thread = id && !dumps.empty() && HasRoom(dumps.back());
       if (in_thread) dumps.back().threads.push_back({.id = *id});
     } else if (in_thread && SkipFrameNumber(line)) {
       dumps.back().threads.back().frames.push_back(EuStackFrame(line));
@@ -105,7 +92,7 @@ std::vector<ProcessDump> ParseEuStack(std::string_view text) {
       }
     }
   }
-  Close(dumps);
+  CloseAll(dumps);
   return dumps;
 }
 
@@ -114,7 +101,7 @@ std::vector<ProcessDump> ParseGdb(std::string_view text) {
   bool in_thread = false;
   for (std::string_view line; NextLine(text, line);) {
     if (std::optional<Thread> thread = GdbThread(line)) {
-      in_thread = dump.threads.size() < kThreadsPerProcessMax;
+      in_thread = HasRoom(dump);
       if (in_thread) dump.threads.push_back(std::move(*thread));
     } else if (SkipFrameNumber(line)) {
       if (dump.threads.empty()) {  // `backtrace` of one thread
@@ -125,7 +112,7 @@ std::vector<ProcessDump> ParseGdb(std::string_view text) {
     }
   }
   std::vector<ProcessDump> dumps{std::move(dump)};
-  Close(dumps);
+  CloseAll(dumps);
   return dumps;
 }
 

@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "stacks/dump_parsers.h"
+#include "stacks/dump_parts.h"
 #include "stacks/text_scan.h"
 
 namespace aimaster::stacks {
@@ -10,25 +11,6 @@ namespace {
 // Which thread of a faulthandler dump is the main one is not said; it is the oldest, and the oldest comes last. Of more
 // than these it prints only the newest.
 constexpr size_t kFaulthandlerThreads = 100;
-
-bool IsAddress(std::string_view name) { return name.starts_with("0x"); }
-
-Frame NativeFrame(std::string_view function, std::string_view file, uint32_t line) {
-  return {.function = function.empty() || IsAddress(function) || function.starts_with('?') ? "?" : CleanName(function),
-          .file = CleanName(file),
-          .line = line,
-          .language = Language::kNative};
-}
-
-// What is read is innermost first.
-void Close(std::vector<Thread>& threads) {
-  for (Thread& thread : threads) {
-    std::ranges::reverse(thread.frames);
-    BoundFrames(thread.frames);
-  }
-}
-
-bool HasRoom(const ProcessDump& process) { return process.threads.size() < kThreadsPerProcessMax; }
 
 // "load (train.py:7)", "poll (libc.so.6)".
 std::optional<Frame> PySpyFrame(std::string_view line) {
