@@ -79,10 +79,6 @@ int Become(char* const* argv, char* const* environment, const char* directory, i
   return errno;
 }
 
-Outcome Failed(std::string answer) {
-  return {.delivered = false, .refused = false, .retry_after = {}, .answer = std::move(answer)};
-}
-
 }  // namespace
 
 void KillAllCommands() {
@@ -166,7 +162,7 @@ void CommandRun::ReadOutput() {
 }
 
 std::optional<Outcome> CommandRun::Look() {
-  if (pid_ < 0) return Failed(trouble_);
+  if (pid_ < 0) return NotDelivered(trouble_);
   const auto now = std::chrono::steady_clock::now();
   siginfo_t ended{};
   // Not reaped before its group is gone: until then nobody else can have its number.
@@ -179,13 +175,13 @@ std::optional<Outcome> CommandRun::Look() {
     KillGroup();
     if (!killed_) killed_ = now;
     if (now - *killed_ < kDeathMost) return std::nullopt;
-    return Failed(too_late + ", and does not end");
+    return NotDelivered(too_late + ", and does not end");
   }
   KillGroup();
   int status = 0;
   Reap(status);
-  if (killed_) return Failed(too_late);
-  if (!trouble_.empty()) return Failed(trouble_);
+  if (killed_) return NotDelivered(too_late);
+  if (!trouble_.empty()) return NotDelivered(trouble_);
   ReadOutput();
   if (WIFEXITED(status) && WEXITSTATUS(status) == 0) {
     return Outcome{.delivered = true, .refused = false, .retry_after = {}, .answer = "exit code 0"};
@@ -194,7 +190,7 @@ std::optional<Outcome> CommandRun::Look() {
                                          : "killed by signal " + std::to_string(WTERMSIG(status));
   while (!printed_.empty() && printed_.back() == '\n') printed_.pop_back();
   if (!printed_.empty()) answer += ": " + Readable(printed_, kAnswerShownBytes);
-  return Failed(answer);
+  return NotDelivered(answer);
 }
 
 }  // namespace aimaster::notify

@@ -130,10 +130,6 @@ std::string MailDate(Wall time) {
          text.substr(11, 8) + " +0000";
 }
 
-Outcome Failed(std::string answer, bool refused = false) {
-  return {.delivered = false, .refused = refused, .retry_after = {}, .answer = std::move(answer)};
-}
-
 // In this order: of a secret that was cut, nobody would see any more that it is one.
 std::string ShownPart(std::string_view text, const Revealed& revealed) {
   return Readable(WithoutSecrets(std::string(text), revealed), kAnswerShownBytes);
@@ -147,7 +143,7 @@ std::string Shown(std::string_view body, const Revealed& revealed) {
 // The robots of chats answer 200 to everything, and say in the body what became of it.
 Outcome ReadRobotAnswer(SinkType type, std::string_view body, const Revealed& revealed) {
   const json answer = json::parse(body, nullptr, /*allow_exceptions=*/false);
-  if (!answer.is_object()) return Failed("200, but no answer of a robot" + Shown(body, revealed));
+  if (!answer.is_object()) return NotDelivered("200, but no answer of a robot" + Shown(body, revealed));
   for (const char* name : {"errcode", "code", "StatusCode"}) {
     const auto code = answer.find(name);
     if (code == answer.end() || !code->is_number_integer()) continue;
@@ -158,7 +154,7 @@ Outcome ReadRobotAnswer(SinkType type, std::string_view body, const Revealed& re
       const auto text = answer.find(key);
       if (text != answer.end() && text->is_string()) words = text->get<std::string>();
     }
-    Outcome outcome = Failed("200, but code " + std::to_string(number) + Shown(words, revealed));
+    Outcome outcome = NotDelivered("200, but code " + std::to_string(number) + Shown(words, revealed));
     // Too often; what these robots allow is counted by the minute.
     const bool too_often = type == SinkType::kDingTalk ? number == 130101 || number == 660026
                            : type == SinkType::kFeishu ? number == 9499 || number == 11232
@@ -166,7 +162,7 @@ Outcome ReadRobotAnswer(SinkType type, std::string_view body, const Revealed& re
     if (too_often) outcome.retry_after = milliseconds(60'000);
     return outcome;
   }
-  return Failed("200, but no code in the answer" + Shown(body, revealed));
+  return NotDelivered("200, but no code in the answer" + Shown(body, revealed));
 }
 
 // "a%2Fb" as "a/b": a server may answer with what it has understood.
@@ -329,11 +325,11 @@ Outcome ReadHttpAnswer(SinkType type, long status, std::string_view body, int64_
   const std::string answer = std::to_string(status) + Shown(body, revealed);
   if (status >= 200 && status < 300) return {.delivered = true, .refused = false, .retry_after = {}, .answer = answer};
   if (status >= 300 && status < 400) {
-    return Failed(answer + " (a redirection, which is only followed with follow_redirects: true)");
+    return NotDelivered(answer + " (a redirection, which is only followed with follow_redirects: true)");
   }
   // The message itself is what the other side does not take. All else may be put right while we wait.
   constexpr std::array<long, 5> kRefusals = {400, 413, 414, 415, 422};
-  Outcome outcome = Failed(answer, std::ranges::find(kRefusals, status) != kRefusals.end());
+  Outcome outcome = NotDelivered(answer, std::ranges::find(kRefusals, status) != kRefusals.end());
   if (retry_after_seconds > 0) {
     constexpr int64_t kMost = kRetryForMost.count() / 1000;
     outcome.retry_after = milliseconds(std::min(retry_after_seconds, kMost) * 1000);
@@ -346,7 +342,7 @@ Outcome ReadMailAnswer(const std::string& error, std::string_view reply, const R
   if (error.empty()) return {.delivered = true, .refused = false, .retry_after = {}, .answer = said};
   // Too large, or not what this server takes: it is the mail, and the ones behind it wait.
   const bool refused = reply.starts_with("552") || reply.starts_with("554");
-  return Failed(ShownPart(error, revealed) + (said.empty() ? "" : " (the server said: " + said + ")"), refused);
+  return NotDelivered(ShownPart(error, revealed) + (said.empty() ? "" : " (the server said: " + said + ")"), refused);
 }
 
 }  // namespace aimaster::notify

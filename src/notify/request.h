@@ -5,6 +5,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "core/error.h"
@@ -46,6 +47,9 @@ struct Outcome {
   std::optional<milliseconds> retry_after;  // what the other side asks for
   std::string answer;                       // for people: "200 OK", "connection refused"
 };
+inline Outcome NotDelivered(std::string answer, bool refused = false) {
+  return {.delivered = false, .refused = refused, .retry_after = {}, .answer = std::move(answer)};
+}
 // The body uncut, since it may hold secrets. `retry_after` as the server wrote it, in seconds; 0: it did not.
 Outcome ReadHttpAnswer(SinkType type, long status, std::string_view body, int64_t retry_after_seconds,
                        const Revealed& revealed);

@@ -7,10 +7,6 @@ namespace {
 
 constexpr milliseconds kCommandLook{20};
 
-Outcome NotSent(const Error& error) {
-  return {.delivered = false, .refused = false, .retry_after = {}, .answer = error.message};
-}
-
 }  // namespace
 
 void Sender::Start(size_t sink, const Sink& spec, const Letter& letter, Wall now) {
@@ -19,7 +15,7 @@ void Sender::Start(size_t sink, const Sink& spec, const Letter& letter, Wall now
   // Secrets are read at each try: whoever renews one mends the sink.
   Result<Revealed> revealed = RevealAll(spec);
   if (!revealed) {
-    under_way.at_once = NotSent(revealed.error());
+    under_way.at_once = NotDelivered(revealed.error().message);
     return;
   }
   under_way.revealed = std::move(*revealed);
@@ -32,7 +28,7 @@ void Sender::Start(size_t sink, const Sink& spec, const Letter& letter, Wall now
     if (request) {
       exchange_.Post(sink, spec, under_way.revealed, *request);
     } else {
-      under_way.at_once = NotSent(request.error());
+      under_way.at_once = NotDelivered(request.error().message);
     }
   }
 }
