@@ -3,6 +3,7 @@
 #include <charconv>
 
 #include "cli/text.h"
+#include "detect/line_text.h"
 #include "journal/files.h"
 #include "stacks/document.h"
 #include "stacks/dump_parsers.h"
@@ -12,8 +13,6 @@ namespace aimaster::cli {
 namespace {
 
 constexpr size_t kFileMaxBytes = 256 << 20;
-
-bool IsDigit(char c) { return c >= '0' && c <= '9'; }
 
 std::optional<uint32_t> NumberAt(std::string_view text, size_t at) {
   uint32_t number = 0;

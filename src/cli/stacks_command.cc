@@ -1,7 +1,5 @@
-
 #include <algorithm>
 #include <array>
-#include <charconv>
 #include <chrono>
 #include <nlohmann/json.hpp>
 #include <thread>
@@ -16,6 +14,7 @@
 #include "cli/text.h"
 #include "core/time.h"
 #include "journal/files.h"
+#include "journal/stack_files.h"
 #include "stacks/document.h"
 #include "stacks/render.h"
 
@@ -36,24 +35,8 @@ constexpr std::string_view kMerge = "merge";
 constexpr auto kBeyondTimeout = 5s;  // for the master to store what it has
 constexpr auto kLookEvery = 50ms;
 
-// The numbers of the job's captures, ascending.
-std::vector<uint32_t> CapturesOf(const JobDirectory& directory) {
-  std::vector<uint32_t> numbers;
-  std::error_code error;
-  for (const auto& entry : std::filesystem::directory_iterator(directory.stacks(), error)) {
-    const std::string name = entry.path().stem().string();
-    uint32_t number = 0;
-    const auto [end, bad] = std::from_chars(name.data(), name.data() + name.size(), number);
-    if (bad == std::errc{} && end == name.data() + name.size() && entry.path().extension() == ".json") {
-      numbers.push_back(number);
-    }
-  }
-  std::ranges::sort(numbers);
-  return numbers;
-}
-
 Result<stacks::Capture> ReadCapture(const JobDirectory& directory, uint32_t number) {
-  const std::filesystem::path file = directory.stacks() / (std::to_string(number) + ".json");
+  const std::filesystem::path file = directory.path() / StackFileName(number);
   const Result<std::string> bytes = ReadFile(file, stacks::kDocumentMaxBytes);
   if (!bytes) return std::unexpected(bytes.error());
   Result<stacks::Capture> capture = stacks::ParseDocument(*bytes);
@@ -63,14 +46,14 @@ Result<stacks::Capture> ReadCapture(const JobDirectory& directory, uint32_t numb
 
 // The number of the capture that a master has taken for us.
 Result<uint32_t> TakeNow(const JobDirectory& directory, const JobSpec& spec) {
-  const std::vector<uint32_t> before = CapturesOf(directory);
+  const std::vector<uint32_t> before = StackFileNumbers(directory.path());
   const nlohmann::json body{{"by", "aimaster stacks"}};
   if (const auto answer = CallMaster(directory.path(), "/api/v1/stacks", body.dump()); !answer) {
     return Fail(answer.error().kind, "no stacks can be taken now: " + answer.error().message);
   }
   const auto until = std::chrono::steady_clock::now() + spec.timing.stack_timeout + kBeyondTimeout;
   while (std::chrono::steady_clock::now() < until) {
-    const std::vector<uint32_t> now = CapturesOf(directory);
+    const std::vector<uint32_t> now = StackFileNumbers(directory.path());
     if (!now.empty() && (before.empty() || now.back() > before.back())) return now.back();
     std::this_thread::sleep_for(kLookEvery);
   }
@@ -92,7 +75,7 @@ Result<stacks::Capture> OfJob(const Arguments& arguments) {
     if (!taken) return std::unexpected(taken.error());
     return ReadCapture(*directory, *taken);
   }
-  const std::vector<uint32_t> captures = CapturesOf(*directory);
+  const std::vector<uint32_t> captures = StackFileNumbers(directory->path());
   if (captures.empty()) {
     return Fail(ErrorKind::kNotFound, "no stacks of job " + spec->id.text() +
                                           " were taken yet; `aimaster stacks --now JOB` takes them while it runs");

@@ -105,8 +105,8 @@ struct StacksRequested {  // by a person; one who asks while stacks are being ta
   std::string by;         // "aimaster stacks"
   bool operator==(const StacksRequested&) const = default;
 };
-struct StacksCaptured {  // of all nodes that answered in time, and stored; the stacks themselves are no business of
-                         // ours
+// Of all nodes that answered in time, and stored; the stacks themselves are no business of ours.
+struct StacksCaptured {
   uint32_t capture = 0;
   uint32_t ranks_asked = 0;
   uint32_t ranks_answered = 0;

@@ -19,6 +19,7 @@ using namespace std::chrono_literals;
 
 constexpr Duration kFarewell = 3s;                      // for agents to leave after the job's end
 constexpr Duration kMissedByFar = 1s, kHearFirst = 1s;  // of a deadline
+constexpr Duration kPauseTold = 30s;                    // in which no hang can be found
 constexpr Duration kAway = 3s;                          // between two looks: it was we who were away, not the agents
 constexpr uint32_t kHeartbeatsAfterReports = 2;         // of a new connection: the first may be on the wire before them
 
@@ -472,7 +473,24 @@ void Conductor::Watch(Moment now) {
     effects_.push_back(RecoverAtProvider{node, "silent for " + FormatDuration(silence)});
   }
   hangs_.Watch(now.monotonic, job);
+  TellPause(now);
   LookForHang(now);
+}
+
+// Once when it has lasted, and once when it is over: a hang that is not found for it should not be a riddle.
+void Conductor::TellPause(Moment now) {
+  const auto& parameters = engine_.job().spec.fault_tolerance;
+  if (!parameters.enable_job_hang_detection && !parameters.enable_job_exit_hang_detection) return;
+  const std::optional<Monotonic> since = hangs_.paused_since();
+  if (!since && std::exchange(is_pause_told_, false)) Note("all nodes are heard again, and a hang is looked for");
+  if (!since || is_pause_told_ || now.monotonic - *since < kPauseTold) return;
+  is_pause_told_ = true;
+  std::string names;
+  for (const NodeIndex node : hangs_.suspects()) {
+    names += (names.empty() ? "" : ", ") + engine_.job().nodes.at(node).name;
+  }
+  Note("no hang can be found while these nodes are not heard, " + FormatDuration(now.monotonic - *since) +
+       " by now: " + names);
 }
 
 void Conductor::Signal(int signal) {
@@ -494,7 +512,8 @@ std::string Conductor::RequestStacks(Moment now, std::string by) {
 }
 
 void Conductor::StoreStacksWhenDue(Moment now) {
-  if (auto capture = stacks_.TakeWhenDue(now.monotonic)) effects_.push_back(StoreStacks{std::move(*capture)});
+  if (auto capture = stacks_.TakeWhenDue(now.monotonic))
+    effects_.push_back(StoreStacks{std::move(*capture), GetRanksOfInstances(engine_.job())});
 }
 
 // ---- the end ----

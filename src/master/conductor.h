@@ -58,6 +58,7 @@ struct RecoverAtProvider {  // the agent is silent
 struct LookForSuccessor {};  // an agent has seen one: leave if master.json says so too
 struct StoreStacks {         // answered by OnStacksStored
   stacks::Capture capture;
+  RanksOfInstances instances;
 };
 struct Print {  // a line for the job's log
   std::string line;
@@ -140,6 +141,7 @@ class Conductor {
   void FindGaps(NodeIndex node, ConnectionId connection, const v1::Hello& hello);
   void LookForHang(Moment now);
   bool LooksForHang() const;
+  void TellPause(Moment now);
   void LookAtGaps(Moment now, NodeIndex node, ConnectionId connection);
   void LoseRanks(Moment now, NodeIndex node, const v1::AttemptId& id, const std::string& reason);
   void StoreStacksWhenDue(Moment now);
@@ -179,6 +181,7 @@ class Conductor {
   std::optional<Monotonic> farewell_;
   std::optional<Monotonic> not_before_;  // a deadline that was missed by far waits until then
   std::optional<Monotonic> last_watch_;
+  bool is_pause_told_ = false;
   std::string trouble_;
   std::vector<NodePlace> places_;  // of the job as it is now; empty until they are needed
   std::vector<Effect> effects_;

@@ -126,5 +126,41 @@ TEST(ConductorHangTest, AWatchdogsTimeoutBecomesAnAdvice) {
   EXPECT_EQ(bench.conductor.engine().job().records[0].judgement.advised_interval, 450s);
 }
 
+TEST(ConductorHangTest, APauseThatLastsIsToldOnceAndSoIsItsEnd) {
+  HangBench bench;
+  bench.RunAll();
+  const auto told = [&] {
+    std::vector<std::string> lines;
+    for (const Effect& effect : bench.conductor.TakeEffects()) {
+      const auto* print = std::get_if<Print>(&effect);
+      if (print != nullptr && print->line.contains("heard")) lines.push_back(print->line);
+    }
+    return lines;
+  };
+  const auto silent = [&](Duration time) {
+    for (const Monotonic end = bench.now.monotonic + time; bench.now.monotonic < end;) {
+      bench.Pass(1s);
+      bench.conductor.Watch(bench.now);
+    }
+  };
+  bench.Live(2s);
+  told();
+  silent(29s);
+  EXPECT_TRUE(told().empty());
+  silent(2s);
+  const std::vector<std::string> lines = told();
+  ASSERT_EQ(lines.size(), 1u);
+  EXPECT_EQ(lines[0], "no hang can be found while these nodes are not heard, 30.0 s by now: node-0");
+  silent(60s);
+  EXPECT_TRUE(told().empty()) << "it is known";
+  bench.Beat();
+  bench.conductor.Watch(bench.now);
+  EXPECT_EQ(told(), std::vector<std::string>{"all nodes are heard again, and a hang is looked for"});
+  silent(10s);
+  bench.Beat();
+  bench.conductor.Watch(bench.now);
+  EXPECT_TRUE(told().empty()) << "too short to be told";
+}
+
 }  // namespace
 }  // namespace aimaster

@@ -40,7 +40,7 @@ TEST(ConductorStacksTest, AreOrderedOnceTheWishIsDurableAndStoredOnceAllHaveAnsw
   ASSERT_EQ(stored.size(), 1u);
   EXPECT_EQ(stored[0].number, 1u);
   EXPECT_EQ(stored[0].processes.size(), 2u);
-  bench.conductor.OnStacksStored(bench.now, SummarizeStacks(stored[0], "stacks/1.json"));
+  bench.conductor.OnStacksStored(bench.now, SummarizeStacks(stored[0], "stacks/1.json", {}));
   bench.Settle();
   EXPECT_EQ(bench.conductor.engine().job().stacks.path, "stacks/1.json");
   EXPECT_FALSE(bench.conductor.engine().job().stacks.is_under_way);
@@ -59,8 +59,8 @@ TEST(ConductorStacksTest, ANodeThatDoesNotAnswerIsWaitedForUntilItsShareOfTheTim
   bench.conductor.OnTime(bench.now);
   const std::vector<stacks::Capture> stored = ToStore(bench);
   ASSERT_EQ(stored.size(), 1u);
-  EXPECT_EQ(SummarizeStacks(stored[0], "").ranks_answered, 0u);
-  EXPECT_EQ(SummarizeStacks(stored[0], "").ranks_asked, 2u);
+  EXPECT_EQ(SummarizeStacks(stored[0], "", {}).ranks_answered, 0u);
+  EXPECT_EQ(SummarizeStacks(stored[0], "", {}).ranks_asked, 2u);
 }
 
 TEST(ConductorStacksTest, AConnectionThatComesMeanwhileIsToldToo) {

@@ -3,8 +3,8 @@
 //   GET  /api/v1/status                                → {"job":"dlc… Running","trouble":""}   why decisions wait
 //   POST /api/v1/stop    {"at_once":bool,"by":string}  → {}
 //   POST /api/v1/signal  {"signal":"SIGUSR1"}          → {}    SIGUSR1 and SIGUSR2 only
-//   POST /api/v1/stacks  {"by":string}                 → {}    the capture appears in the job's directory; 409: it
-//   can't
+//   POST /api/v1/stacks  {"by":string}                 → {}    the capture appears in the job's directory;
+//                                                              409: it can't
 //
 // Everything else that can be known of a job is read from its journal, also while no master runs.
 #pragma once

@@ -42,6 +42,9 @@ class HangWatch {
   };
   // What follows from what is known now. A hang is found once in a life of the job.
   Answer Look(Monotonic now, const JobState& job);
+  // Since when nothing is concluded as these nodes are not heard; none: all are.
+  std::optional<Monotonic> paused_since() const { return paused_since_; }
+  const std::set<NodeIndex>& suspects() const { return suspects_; }
   // When to look again if nothing is heard before.
   std::optional<Monotonic> NextLook(const JobState& job) const;
 

@@ -177,7 +177,7 @@ class Master : private ControlApi::Job {
       if (master.provider_) master.provider_->Recover(recover.node, recover.reason);
     }
     void operator()(LookForSuccessor&) const { master.LeaveIfFenced(); }
-    void operator()(StoreStacks& store) const { master.Store(std::move(store.capture)); }
+    void operator()(StoreStacks& store) const { master.Store(std::move(store)); }
     void operator()(Print& print) const { Log(print.line); }
     void operator()(Leave& leave) const { master.LeaveWhenAllIsTold(leave.why); }
   };
@@ -405,10 +405,10 @@ class Master : private ControlApi::Job {
   }
 
   // Of a large job it is some megabytes, and the disk may be slow.
-  void Store(stacks::Capture capture) {
-    auto shared = std::make_shared<const stacks::Capture>(std::move(capture));
+  void Store(StoreStacks store) {
+    auto shared = std::make_shared<const StoreStacks>(std::move(store));
     boost::asio::post(writer_, [this, shared = std::move(shared)] {
-      StacksCaptured stored = WriteStacks(directory_.path(), *shared);
+      StacksCaptured stored = WriteStacks(directory_.path(), shared->capture, shared->instances);
       boost::asio::post(
           io_, [this, stored = std::move(stored)] { Drive([&] { conductor_.OnStacksStored(clock_.Now(), stored); }); });
     });

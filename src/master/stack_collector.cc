@@ -1,5 +1,7 @@
 #include "master/stack_collector.h"
 
+#include <set>
+
 #include "core/quote.h"
 #include "stacks/document.h"
 #include "stacks/groups.h"
@@ -81,15 +83,25 @@ std::optional<stacks::Capture> StackCollector::TakeWhenDue(Monotonic now) {
   return capture;
 }
 
-std::string StackFileName(uint32_t capture) { return "stacks/" + std::to_string(capture) + ".json"; }
+RanksOfInstances GetRanksOfInstances(const JobState& job) {
+  RanksOfInstances ranks;
+  for (const InstanceState& instance : job.instances) ranks[instance.name] = {instance.first_rank, instance.ranks};
+  return ranks;
+}
 
-StacksCaptured SummarizeStacks(const stacks::Capture& capture, std::string path) {
+StacksCaptured SummarizeStacks(const stacks::Capture& capture, std::string path, const RanksOfInstances& instances) {
   const stacks::Grouping grouping = stacks::GroupStacks(capture);
-  std::vector<Rank> culprits;
+  std::set<Rank> culprits;
   const std::optional<stacks::Outlier> outlier = stacks::FindOutlier(capture, grouping);
   if (outlier) {
-    for (const auto& [from, to] : outlier->ranks.runs()) {
-      for (uint32_t rank = from; rank <= to; ++rank) culprits.push_back(Rank{rank});
+    for (const uint32_t index : outlier->processes) {
+      const stacks::ProcessRow& process = capture.processes[index];
+      const auto found = instances.find(capture.Text(process.instance));
+      if (process.rank == stacks::kNone || found == instances.end()) continue;
+      const auto [first, count] = found->second;
+      const bool is_of_job = process.rank >= Value(first) && process.rank - Value(first) < count;
+      if (is_of_job) culprits.insert(Rank{process.rank});
+      if (!is_of_job && count == 1) culprits.insert(first);
     }
   }
   return {.capture = capture.number,
@@ -97,7 +109,7 @@ StacksCaptured SummarizeStacks(const stacks::Capture& capture, std::string path)
           .ranks_answered = static_cast<uint32_t>(grouping.answered.size()),
           .path = std::move(path),
           .summary = stacks::OneLine(capture, grouping),
-          .culprits = std::move(culprits),
+          .culprits = {culprits.begin(), culprits.end()},
           .where = outlier ? outlier->where : std::string()};
 }
 

@@ -5,6 +5,7 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <utility>
 
 #include "aimaster/v1/agent.pb.h"
 #include "core/time.h"
@@ -50,9 +51,13 @@ class StackCollector {
   stacks::CaptureBuilder builder_;
 };
 
-// The file of a capture, within the job's directory.
-std::string StackFileName(uint32_t capture);
-// What the engine is told of it.
-StacksCaptured SummarizeStacks(const stacks::Capture& capture, std::string path);
+// The first rank of each instance and how many it has, by the instance's name.
+using RanksOfInstances = std::map<std::string, std::pair<Rank, uint32_t>, std::less<>>;
+RanksOfInstances GetRanksOfInstances(const JobState& job);
+
+// What the engine is told of it. A launcher that a rank has started (mpirun, torchrun) gives numbers of its own to
+// those beneath it, and the capture has those; a culprit is the rank of the job that it belongs to, and who may belong
+// to several is left out.
+StacksCaptured SummarizeStacks(const stacks::Capture& capture, std::string path, const RanksOfInstances& instances);
 
 }  // namespace aimaster

@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include "journal/stack_files.h"
 #include "journal/temporary_directory.h"
 #include "master/stack_files.h"
 #include "stacks/document.h"
@@ -57,7 +58,8 @@ TEST_F(StackCollectorTest, IsDoneWhenAllNodesHaveAnswered) {
   ASSERT_TRUE(capture);
   EXPECT_EQ(capture->number, 7u);
   EXPECT_EQ(capture->reason, "a test");
-  EXPECT_EQ(SummarizeStacks(*capture, "p"), (StacksCaptured{7, 4, 4, "p", "rank 1 is alone at load (train.py:7)", {Rank{1}}, "load (train.py:7)"}));
+  EXPECT_EQ(SummarizeStacks(*capture, "p", GetRanksOfInstances(job)),
+            (StacksCaptured{7, 4, 4, "p", "rank 1 is alone at load (train.py:7)", {Rank{1}}, "load (train.py:7)"}));
   EXPECT_FALSE(collector.deadline()) << "it is over";
   EXPECT_FALSE(collector.TakeWhenDue(now.monotonic + 1h));
 }
@@ -81,7 +83,7 @@ TEST_F(StackCollectorTest, ALostNodeIsNotWaitedFor) {
   collector.Lose(NodeIndex{1}, "its node was lost: power\n");
   const auto capture = collector.TakeWhenDue(now.monotonic);
   ASSERT_TRUE(capture);
-  EXPECT_EQ(SummarizeStacks(*capture, "").ranks_answered, 2u);
+  EXPECT_EQ(SummarizeStacks(*capture, "", {}).ranks_answered, 2u);
 }
 
 TEST_F(StackCollectorTest, WhatIsSaidTwiceOrAboutAnotherCaptureCountsOnceOrNot) {
@@ -102,21 +104,54 @@ TEST_F(StackCollectorTest, RubbishFromOneNodeCostsThatNodeAlone) {
   collector.Add(NodeIndex{0}, OfNode(0));
   const auto capture = collector.TakeWhenDue(now.monotonic);
   ASSERT_TRUE(capture);
-  EXPECT_EQ(SummarizeStacks(*capture, "").ranks_answered, 2u);
-  EXPECT_EQ(SummarizeStacks(*capture, "").ranks_asked, 4u);
+  EXPECT_EQ(SummarizeStacks(*capture, "", {}).ranks_answered, 2u);
+  EXPECT_EQ(SummarizeStacks(*capture, "", {}).ranks_asked, 4u);
 }
 
 TEST_F(StackCollectorTest, RanksThatHaveEndedAreNotAskedFor) {
   job.rank_ended[3] = true;
   collector.Begin(now, {8, "again"}, job);
-  EXPECT_EQ(SummarizeStacks(*collector.TakeWhenDue(*collector.deadline()), "").ranks_asked, 3u);
+  EXPECT_EQ(SummarizeStacks(*collector.TakeWhenDue(*collector.deadline()), "", {}).ranks_asked, 3u);
+}
+
+// Each instance has a rank that is a launcher, with two of its own beneath it.
+TEST_F(StackCollectorTest, WhoIsBeneathALauncherBelongsToTheRankThatStartedIt) {
+  const auto culprits = [this](std::vector<std::pair<std::string, uint32_t>> alone) {
+    stacks::CaptureBuilder builder;
+    for (uint32_t rank = 0; rank < 8; ++rank) {
+      const std::pair<std::string, uint32_t> self{"w-" + std::to_string(rank / 2), rank};
+      const bool is_alone = std::ranges::find(alone, self) != alone.end();
+      const stacks::Thread thread{.name = "MainThread", .frames = {{.function = is_alone ? "load" : "step"}}};
+      builder.Add({.node = "n", .instance = self.first, .rank = rank}, std::vector{thread});
+    }
+    return SummarizeStacks(builder.Take(), "", GetRanksOfInstances(job)).culprits;
+  };
+  EXPECT_EQ(culprits({{"w-3", 7}}), std::vector{Rank{3}}) << "the job has no rank 7";
+  EXPECT_EQ(culprits({{"w-1", 3}}), std::vector{Rank{1}}) << "the job's rank 3 is another one";
+  EXPECT_EQ(culprits({{"w-1", 2}, {"w-1", 3}}), std::vector{Rank{1}});
+  EXPECT_EQ(culprits({{"w-0", 0}, {"w-2", 5}}), (std::vector{Rank{0}, Rank{2}}));
+  job.instances[1].ranks = 2;
+  EXPECT_EQ(culprits({{"w-1", 3}}), std::vector<Rank>{}) << "whose of the two it is, nothing says";
+}
+
+// Where mpirun is started on each node, there are two ranks 0.
+TEST_F(StackCollectorTest, OfTwoThatHaveTheSameNumberTheOneThatIsThereIsToBlame) {
+  stacks::CaptureBuilder builder;
+  for (uint32_t i = 0; i < 8; ++i) {
+    const stacks::Thread thread{.name = "MainThread", .frames = {{.function = i == 4 ? "load" : "step"}}};
+    builder.Add({.node = "n", .instance = "w-" + std::to_string(i / 2), .rank = i % 2 + 4 * (i / 4)},
+                std::vector{thread});
+  }
+  builder.Add({.node = "n", .instance = "w-0", .rank = 4},
+              std::vector{stacks::Thread{.name = "MainThread", .frames = {{.function = "step"}}}});
+  EXPECT_EQ(SummarizeStacks(builder.Take(), "", GetRanksOfInstances(job)).culprits, std::vector{Rank{2}});
 }
 
 TEST_F(StackCollectorTest, TheLastFewCapturesAreKept) {
   const TemporaryDirectory directory;
   stacks::Capture capture;
   for (capture.number = 1; capture.number <= kStackFilesKept + 3; ++capture.number) {
-    EXPECT_EQ(WriteStacks(directory.path(), capture).path, StackFileName(capture.number));
+    EXPECT_EQ(WriteStacks(directory.path(), capture, {}).path, StackFileName(capture.number));
   }
   EXPECT_FALSE(std::filesystem::exists(directory.path() / StackFileName(3)));
   EXPECT_TRUE(std::filesystem::exists(directory.path() / StackFileName(4)));
@@ -126,7 +161,7 @@ TEST_F(StackCollectorTest, TheLastFewCapturesAreKept) {
 TEST_F(StackCollectorTest, WhatCanNotBeStoredIsTold) {
   stacks::Capture capture;
   capture.number = 1;
-  const StacksCaptured told = WriteStacks("/proc/self/nowhere", capture);
+  const StacksCaptured told = WriteStacks("/proc/self/nowhere", capture, {});
   EXPECT_EQ(told.path, "");
   EXPECT_NE(told.summary.find("the stacks are lost"), std::string::npos) << told.summary;
 }

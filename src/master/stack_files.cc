@@ -1,43 +1,35 @@
 #include "master/stack_files.h"
 
-#include <algorithm>
-#include <charconv>
-#include <functional>
 #include <string>
 #include <vector>
 
 #include "journal/files.h"
-#include "master/stack_collector.h"
+#include "journal/stack_files.h"
 #include "stacks/document.h"
 
 namespace aimaster {
 namespace {
 
-void RemoveOld(const std::filesystem::path& folder) {
-  std::vector<std::pair<uint32_t, std::filesystem::path>> files;
+void RemoveOld(const std::filesystem::path& job_directory) {
+  const std::vector<uint32_t> captures = StackFileNumbers(job_directory);
   std::error_code error;
-  for (const auto& entry : std::filesystem::directory_iterator(folder, error)) {
-    const std::string name = entry.path().stem().string();
-    uint32_t number = 0;
-    const auto [end, bad] = std::from_chars(name.data(), name.data() + name.size(), number);
-    const bool is_ours = bad == std::errc{} && end == name.data() + name.size() && entry.path().extension() == ".json";
-    if (is_ours) files.emplace_back(number, entry.path());
+  for (size_t i = 0; i + kStackFilesKept < captures.size(); ++i) {
+    std::filesystem::remove(job_directory / StackFileName(captures[i]), error);
   }
-  std::ranges::sort(files, std::greater{});
-  for (size_t i = kStackFilesKept; i < files.size(); ++i) std::filesystem::remove(files[i].second, error);
 }
 
 }  // namespace
 
-StacksCaptured WriteStacks(const std::filesystem::path& job_directory, const stacks::Capture& capture) {
+StacksCaptured WriteStacks(const std::filesystem::path& job_directory, const stacks::Capture& capture,
+                           const RanksOfInstances& instances) {
   const std::string name = StackFileName(capture.number);
   const std::filesystem::path file = job_directory / name;
   std::error_code error;
   std::filesystem::create_directory(file.parent_path(), error);
   const Status written = WriteFileAtomically(file, stacks::FormatDocument(capture), 0600);
-  StacksCaptured told = SummarizeStacks(capture, written ? name : "");
+  StacksCaptured told = SummarizeStacks(capture, written ? name : "", instances);
   if (!written) told.summary += "; the stacks are lost: " + written.error().message;
-  RemoveOld(file.parent_path());
+  RemoveOld(job_directory);
   return told;
 }
 

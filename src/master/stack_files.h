@@ -4,6 +4,7 @@
 #include <filesystem>
 
 #include "engine/input.h"
+#include "master/stack_collector.h"
 #include "stacks/capture.h"
 
 namespace aimaster {
@@ -11,6 +12,7 @@ namespace aimaster {
 inline constexpr size_t kStackFilesKept = 16;
 
 // Writes it, whole or not at all, and says what the engine is to know: also that it could not be written.
-StacksCaptured WriteStacks(const std::filesystem::path& job_directory, const stacks::Capture& capture);
+StacksCaptured WriteStacks(const std::filesystem::path& job_directory, const stacks::Capture& capture,
+                           const RanksOfInstances& instances);
 
 }  // namespace aimaster

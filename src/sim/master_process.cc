@@ -3,6 +3,7 @@
 #include "core/check.h"
 #include "core/overloaded.h"
 #include "journal/codec.h"
+#include "journal/stack_files.h"
 #include "journal/stored_state.h"
 #include "sim/world.h"
 
@@ -110,10 +111,10 @@ void SimMaster::Do(const Effect& effect) {
                         [this](const RecoverAtProvider& r) { world_.provider.Recover(r.node); },
                         [this](const LookForSuccessor&) { LeaveIfFenced(); },
                         [this](const StoreStacks& s) {
-                          process.After(std::chrono::milliseconds{5}, [this, capture = s.capture] {
+                          process.After(std::chrono::milliseconds{5}, [this, s] {
                             Drive([&] {
-                              conductor_->OnStacksStored(Now(),
-                                                         SummarizeStacks(capture, StackFileName(capture.number)));
+                              const std::string name = StackFileName(s.capture.number);
+                              conductor_->OnStacksStored(Now(), SummarizeStacks(s.capture, name, s.instances));
                             });
                           });
                         },

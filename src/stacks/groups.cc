@@ -117,7 +117,10 @@ std::optional<Outlier> FindOutlier(const Capture& capture, const Grouping& group
   if (!stands_out) return std::nullopt;
   const std::vector<Frame> frames = FramesOf(capture, found->stack);
   const Frame* place = PlaceOf(frames);
-  return Outlier{found->ranks, place == nullptr ? "an unknown place" : Describe(*place)};
+  Outlier outlier{
+      .ranks = found->ranks, .processes = {}, .where = place == nullptr ? "an unknown place" : Describe(*place)};
+  for (const uint32_t thread : found->threads) outlier.processes.push_back(capture.threads[thread].process);
+  return outlier;
 }
 
 std::string OneLine(const Capture& capture, const Grouping& grouping) {

@@ -45,8 +45,9 @@ std::string OneLine(const Capture& capture, const Grouping& grouping);
 
 // Who holds the others up, where the stacks say it.
 struct Outlier {
-  RankSet ranks;      // half of the job's at most, unless it has one only
-  std::string where;  // the innermost frame that says something: "load (data.py:12)"
+  RankSet ranks;                    // half of the job's at most, unless it has one only
+  std::vector<uint32_t> processes;  // of the capture, that are there
+  std::string where;                // the innermost frame that says something: "load (data.py:12)"
 };
 
 // The rarest place in which ranks do something else than wait for others; where all wait, the place of a minority that
