@@ -234,6 +234,9 @@ class Session {
       const StackProcess& one = process(i);
       Outcome& outcome = outcomes_[i];
       if (one.was_stopped) MarkStopped(outcome);
+      if (!outcome.threads.empty() && outcome.trouble.empty()) {
+        outcome.trouble = tools_.WhyNativeOnly(one, order_.tool, outcome.tool);
+      }
       if (outcome.threads.empty() && outcome.trouble == "it ended meanwhile" && one.is_child) continue;
       builder.Add({.node = order_.node,
                    .instance = order_.targets[one.target].instance,

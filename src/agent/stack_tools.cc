@@ -62,6 +62,13 @@ std::vector<ToolCall> StackTools::CallsFor(const StackProcess& process, StackToo
   return calls;
 }
 
+std::string StackTools::WhyNativeOnly(const StackProcess& process, StackTool wanted, std::string_view tool) const {
+  const bool has_tool = !py_spy_.empty() || !pystack_.empty();
+  if (!process.is_python || wanted != StackTool::kAuto || has_tool || (tool != "eu-stack" && tool != "gdb")) return {};
+  return "no frames of Python, since neither py-spy nor pystack was found in PATH or beside the job's Python: " +
+         std::string(kInstallPython);
+}
+
 std::string StackTools::WhyNone(const StackProcess& process, StackTool wanted) const {
   if (wanted == StackTool::kNone) return "--stack-tool is none";
   if (process.is_python && (wanted == StackTool::kPySpy || wanted == StackTool::kPystack)) {

@@ -29,6 +29,8 @@ class StackTools {
   // What to call for a process, the best first.
   std::vector<ToolCall> CallsFor(const StackProcess& process, StackTool wanted) const;
   // Why CallsFor gave nothing, and what to install.
+  // Of Python only the interpreter's own frames were got, since there is no tool for more; empty: that is not so.
+  std::string WhyNativeOnly(const StackProcess& process, StackTool wanted, std::string_view tool) const;
   std::string WhyNone(const StackProcess& process, StackTool wanted) const;
 
  private:

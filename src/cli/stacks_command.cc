@@ -14,6 +14,7 @@
 #include "cli/text.h"
 #include "core/time.h"
 #include "journal/files.h"
+#include "journal/job_reader.h"
 #include "journal/stack_files.h"
 #include "stacks/document.h"
 #include "stacks/render.h"
@@ -62,6 +63,15 @@ Result<uint32_t> TakeNow(const JobDirectory& directory, const JobSpec& spec) {
                                            "); `aimaster events` of the job says what became of them");
 }
 
+// One whose journal can't be read may run: the master says so.
+Status CheckRunning(const JobDirectory& directory) {
+  Result<JobReader> reader = JobReader::Open(directory);
+  const Result<JobSummary> summary = reader ? reader->ReadSummary() : std::unexpected(reader.error());
+  if (!summary || !IsEnd(summary->status)) return {};
+  return Fail(ErrorKind::kNotFound,
+              "the job has ended, " + std::string(Name(summary->status)) + "; without --now its last stacks are shown");
+}
+
 Result<stacks::Capture> OfJob(const Arguments& arguments) {
   const Result<JobDirectory> directory = LookUpJob(arguments.operands.front());
   if (!directory) return std::unexpected(directory.error());
@@ -71,6 +81,7 @@ Result<stacks::Capture> OfJob(const Arguments& arguments) {
   if (!wanted) return std::unexpected(wanted.error());
   if (arguments.Has("--now")) {
     if (*wanted) return Fail(ErrorKind::kUsage, "--now takes a new capture, --capture shows an old one: leave one out");
+    if (const Status running = CheckRunning(*directory); !running) return std::unexpected(running.error());
     const Result<uint32_t> taken = TakeNow(*directory, *spec);
     if (!taken) return std::unexpected(taken.error());
     return ReadCapture(*directory, *taken);
@@ -92,6 +103,9 @@ Result<stacks::Capture> OfJob(const Arguments& arguments) {
 
 int Run(const Arguments& arguments) {
   const bool merges = arguments.operands.front() == kMerge && arguments.operands.size() > 1;
+  if (arguments.operands.front() == kMerge && !merges && !LookUpJob(std::string(kMerge))) {
+    return Complain({ErrorKind::kUsage, "which files? write aimaster stacks merge FILE…"});
+  }
   if (!merges && arguments.operands.size() > 1) {
     return Complain({ErrorKind::kUsage, InQuotes(arguments.operands[1]) +
                                             " is one job too many; to merge files, write aimaster stacks merge FILE…"});

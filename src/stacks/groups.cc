@@ -104,16 +104,22 @@ Grouping GroupStacks(const Capture& capture) {
 std::optional<Outlier> FindOutlier(const Capture& capture, const Grouping& grouping) {
   const size_t all = grouping.answered.size();
   const Group* busy = nullptr;     // the rarest that does not wait for others
+  bool is_tie = false;             // another one is as rare
   const Group* waiting = nullptr;  // the rarest that does
   for (const Group& group : grouping.groups) {
     if (group.in_background || group.ranks.empty()) continue;
     if (!group.has_main && group.waits != Waits::kKernel) continue;
     const Group*& rarest = group.waits == Waits::kPeers ? waiting : busy;
-    if (rarest == nullptr) rarest = &group;
+    if (rarest == nullptr) {
+      rarest = &group;
+    } else if (rarest == busy && group.ranks.size() == busy->ranks.size() && group.ranks != busy->ranks) {
+      is_tie = true;
+    }
   }
   const Group* found = busy != nullptr ? busy : waiting;
   if (found == nullptr) return std::nullopt;
-  const bool stands_out = found == busy ? found->ranks.size() * 2 <= all || all == 1 : found->ranks.size() * 2 < all;
+  const bool stands_out =
+      found == busy ? (found->ranks.size() * 2 <= all && !is_tie) || all == 1 : found->ranks.size() * 2 < all;
   if (!stands_out) return std::nullopt;
   const std::vector<Frame> frames = FramesOf(capture, found->stack);
   const Frame* place = PlaceOf(frames);
@@ -142,6 +148,11 @@ std::string OneLine(const Capture& capture, const Grouping& grouping) {
     text = Count(first.threads.size(), "thread") + " at " + where;
   } else if (first.ranks.size() == all && all > 1) {
     text = "all " + std::to_string(all) + " ranks are at " + where;
+  } else if (all > 1 && !FindOutlier(capture, grouping)) {
+    const auto places = std::ranges::count_if(grouping.groups, [](const Group& group) { return group.has_main; });
+    text = std::to_string(all) + " ranks are in " + Count(static_cast<size_t>(places), "place") +
+           ", and none stands out: " + whose + (first.ranks.size() == 1 ? "rank " : "ranks ") + first.ranks.Text(8) +
+           (first.ranks.size() == 1 ? " is at " : " are at ") + where;
   } else if (first.ranks.size() == 1) {
     text = whose + "rank " + first.ranks.Text() + (all > 1 ? " is alone at " : " is at ") + where;
   } else {
@@ -158,6 +169,10 @@ std::string OneLine(const Capture& capture, const Grouping& grouping) {
   if (first.waits != Waits::kPeers && !victims.empty()) {
     text += "; " + std::to_string(victims.size()) + " of " + Count(all, "rank") +
             (victims.size() == 1 ? " waits for others" : " wait for others");
+  }
+  if (const TextIndex trouble = capture.processes[capture.threads[first.threads.front()].process].trouble;
+      trouble != 0) {
+    text += "; " + capture.Text(trouble);
   }
   return text;
 }

@@ -49,6 +49,25 @@ TEST(GroupsTest, NobodyHoldsTheOthersUpWhereAllDoTheSame) {
   EXPECT_EQ(OutlierOf(Capture{}), "");
 }
 
+TEST(GroupsTest, OfTwoThatAreEachAloneNobodyIsTheCulprit) {
+  std::vector<Frame> elsewhere = InLoad();
+  elsewhere[1].line = 99;
+  const Capture capture = OfMainThreads({InLoad(), elsewhere});
+  EXPECT_EQ(OutlierOf(capture), "");
+  EXPECT_EQ(OneLine(capture, GroupStacks(capture)),
+            "2 ranks are in 2 places, and none stands out: rank 0 is at load_batch (train.py:41)");
+}
+
+TEST(GroupsTest, WhatCouldNotBeHadIsSaidInTheSameLine) {
+  CaptureBuilder builder;
+  Origin origin = OfRank(0);
+  origin.trouble = "no frames of Python";
+  builder.Add(origin, std::vector{MainThread({Native("PyObject_Vectorcall", "python3.11")})});
+  const Capture capture = builder.Take();
+  EXPECT_EQ(OneLine(capture, GroupStacks(capture)),
+            "rank 0 is at PyObject_Vectorcall (python3.11); no frames of Python");
+}
+
 TEST(GroupsTest, OfThoseThatAllWaitAMinorityElsewhereStandsOut) {
   std::vector<Frame> barrier = InAllReduce();
   barrier[1].line = 77;

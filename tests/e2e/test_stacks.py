@@ -302,7 +302,8 @@ def test_what_can_not_be_had_is_said_in_one_line(home):
     one_line_error(home.call("stacks", job), "no stacks of job", "--now")
     refused = home.call("stacks", "--now", job)
     assert refused.code == 1
-    one_line_error(refused, "no stacks can be taken now")
+    one_line_error(refused, "the job has ended, Succeeded")
+    one_line_error(home.call("stacks", "merge"), "which files?")
     one_line_error(home.call("stacks", job, "other"), "'other' is one job too many", "merge")
     one_line_error(home.call("stacks", "--now", "--capture", "1", job), "--capture")
     one_line_error(home.call("stacks", "--format", "svg", job), "svg", "folded")
