@@ -82,7 +82,7 @@ std::optional<int64_t> Interval(const json& seconds) {
   const auto value = seconds.get<double>();
   if (value == -1) return kHangIntervalOffMs;
   if (!(value > 0) || value > kHangSecondsMax) return std::nullopt;
-  return std::max<int64_t>(1, std::llround(value * 1000));
+  return std::max<int64_t>(1000, std::llround(value * 1000));  // no less than the flag may be
 }
 
 json Seconds(int64_t interval_ms) {

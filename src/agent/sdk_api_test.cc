@@ -139,7 +139,7 @@ TEST_F(SdkApiTest, AnIntervalIsSecondsOrOffOrTheJobsOwn) {
   EXPECT_EQ(node_.hang, (HangSetting{.interval_ms = 180'000, .set_at_ns = 18'000'000'000'000'000'000u, .round = 2}));
   EXPECT_EQ(get(), "{\"round\":2,\"seconds\":180.0}\n");
   EXPECT_EQ(Post("/v1/hang_interval", R"({"seconds": 0.0001})"), 200u);
-  EXPECT_EQ(node_.hang->interval_ms, 1);
+  EXPECT_EQ(node_.hang->interval_ms, 1000);
   EXPECT_EQ(Post("/v1/hang_interval", R"({"seconds": -1})"), 200u);
   EXPECT_EQ(node_.hang->interval_ms, kHangIntervalOffMs);
   EXPECT_EQ(get(), "{\"round\":0,\"seconds\":-1}\n");

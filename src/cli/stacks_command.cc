@@ -34,7 +34,7 @@ constexpr std::array kOptions = {
 };
 constexpr std::string_view kMerge = "merge";
 constexpr auto kBeyondTimeout = 5s;  // for the master to store what it has
-constexpr auto kLookEvery = 50ms;
+constexpr auto kLookEvery = 200ms;
 
 Result<stacks::Capture> ReadCapture(const JobDirectory& directory, uint32_t number) {
   const std::filesystem::path file = directory.path() / StackFileName(number);
@@ -43,6 +43,15 @@ Result<stacks::Capture> ReadCapture(const JobDirectory& directory, uint32_t numb
   Result<stacks::Capture> capture = stacks::ParseDocument(*bytes);
   if (!capture) return Fail(ErrorKind::kEnvironment, file.string() + " " + capture.error().message);
   return capture;
+}
+
+// One whose journal can't be read may run: the master says so.
+Status CheckRunning(const JobDirectory& directory) {
+  Result<JobReader> reader = JobReader::Open(directory);
+  const Result<JobSummary> summary = reader ? reader->ReadSummary() : std::unexpected(reader.error());
+  if (!summary || !IsEnd(summary->status)) return {};
+  return Fail(ErrorKind::kNotFound,
+              "the job has ended, " + std::string(Name(summary->status)) + "; without --now its last stacks are shown");
 }
 
 // The number of the capture that a master has taken for us.
@@ -56,20 +65,12 @@ Result<uint32_t> TakeNow(const JobDirectory& directory, const JobSpec& spec) {
   while (std::chrono::steady_clock::now() < until) {
     const std::vector<uint32_t> now = StackFileNumbers(directory.path());
     if (!now.empty() && (before.empty() || now.back() > before.back())) return now.back();
+    if (const Status running = CheckRunning(directory); !running) return std::unexpected(running.error());
     std::this_thread::sleep_for(kLookEvery);
   }
   return Fail(ErrorKind::kEnvironment, "the stacks were not there within --stack-timeout (" +
                                            FormatDuration(spec.timing.stack_timeout) +
                                            "); `aimaster events` of the job says what became of them");
-}
-
-// One whose journal can't be read may run: the master says so.
-Status CheckRunning(const JobDirectory& directory) {
-  Result<JobReader> reader = JobReader::Open(directory);
-  const Result<JobSummary> summary = reader ? reader->ReadSummary() : std::unexpected(reader.error());
-  if (!summary || !IsEnd(summary->status)) return {};
-  return Fail(ErrorKind::kNotFound,
-              "the job has ended, " + std::string(Name(summary->status)) + "; without --now its last stacks are shown");
 }
 
 Result<stacks::Capture> OfJob(const Arguments& arguments) {

@@ -1,6 +1,7 @@
 #include "master/hang_watch.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "core/parameter_table.h"
 
@@ -47,7 +48,7 @@ void Raise(std::optional<Monotonic>& latest, Monotonic time) { latest = std::max
 // ---- the job's life ----
 
 // Nothing of a former life counts in this one.
-void HangWatch::Follow(const JobState& job) {
+void HangWatch::Follow(Monotonic now, const JobState& job) {
   if (job.round != round_ || job.ranks_started != ranks_started_) {
     Forget();
     round_ = job.round;
@@ -58,13 +59,16 @@ void HangWatch::Follow(const JobState& job) {
   } else if (!up_since_ && (up_since_ = RanksUp(job))) {
     counts_from_ = setting_ ? std::max(*up_since_, setting_->set_at) : *up_since_;
   }
-  // What those who have ended printed at last, only a master knows that has heard their nodes.
-  if (up_since_ && began_ && job.tallies.ranks_ended > 0) counts_from_ = std::max(counts_from_, *began_);
+  // Who has ended has lived until then, and nobody is asked any more for what it printed at last.
+  if (up_since_ && std::exchange(ended_, job.tallies.ranks_ended) != job.tallies.ranks_ended) {
+    counts_from_ = std::max(counts_from_, now);
+  }
 }
 
 void HangWatch::Forget() {
   up_since_.reset();
   has_found_ = false;
+  ended_ = 0;
   told_advancing_.reset();
   printed_.reset();
   progressed_.reset();
@@ -103,7 +107,7 @@ bool HangWatch::IsToldAdvancing(const JobState& job) const {
 void HangWatch::Heard(Monotonic now, NodeIndex node, const v1::Heartbeat& heartbeat, const JobState& job) {
   if (!IsWatched(job)) return;
   if (!began_) began_ = now;
-  Follow(job);
+  Follow(now, job);
   TakeOutput(now, node, heartbeat);
   TakeSetting(now, node, heartbeat, job);
   TakeAnswer(node, heartbeat.look());
@@ -172,7 +176,7 @@ void HangWatch::TakeAnswer(NodeIndex node, uint64_t look) {
 void HangWatch::Watch(Monotonic now, const JobState& job) {
   if (!IsWatched(job)) return;
   if (!began_) began_ = now;
-  Follow(job);
+  Follow(now, job);
   if (!up_since_) return;
   suspects_.clear();
   for (const NodeIndex node : NodesWithRanks(job)) {
@@ -213,7 +217,7 @@ ExitVerdict HangWatch::JudgeExitNow(Monotonic now, const JobState& job) const {
 HangWatch::Answer HangWatch::Look(Monotonic now, const JobState& job) {
   Answer answer;
   if (!IsWatched(job)) return answer;
-  Follow(job);
+  Follow(now, job);
   if (paused_since_) return answer;
   std::optional<Monotonic> unsure;
   if (LooksForSilence(job)) {

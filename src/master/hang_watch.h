@@ -63,7 +63,7 @@ class HangWatch {
     Monotonic set_at;
   };
 
-  void Follow(const JobState& job);
+  void Follow(Monotonic now, const JobState& job);
   void Forget();
   bool LooksForSilence(const JobState& job) const;
   bool LooksForExit(const JobState& job) const;
@@ -85,6 +85,7 @@ class HangWatch {
   std::optional<Monotonic> ranks_started_;
   std::optional<Monotonic> up_since_;  // the last rank's exec; none: not all of them run
   bool has_found_ = false;
+  uint32_t ended_ = 0;  // ranks
   std::optional<Monotonic> told_advancing_;
 
   Monotonic counts_from_;

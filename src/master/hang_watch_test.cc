@@ -226,6 +226,19 @@ TEST(HangWatchTest, AMasterThatTakesOverDoesNotKnowWhatTheEndedHavePrinted) {
   EXPECT_EQ(bench.now, due);
 }
 
+// A node whose ranks have all ended is asked nothing, and its next heartbeat may be a second away.
+TEST(HangWatchTest, WhoHasJustEndedHasJustLived) {
+  Bench bench;
+  bench.Live(9500ms);
+  bench.job.instances[0].live = false;
+  bench.job.tallies.ranks_ended = 1;
+  const Monotonic ended = bench.now;
+  const std::optional<HangFound> found = bench.Live(60s, {0});
+  ASSERT_TRUE(found);
+  EXPECT_GE(bench.now, ended + 10s);
+  EXPECT_LE(bench.now, ended + 11s);
+}
+
 TEST(HangWatchTest, AnAnswerToAFormerMasterIsNone) {
   Bench bench;
   bench.Live(9s);

@@ -15,8 +15,9 @@ namespace {
 
 using nlohmann::json;
 
-constexpr size_t kSecretShortest = 4;      // what is shorter occurs by chance
-constexpr size_t kSecretPartShortest = 8;  // and so do parts of an address: "hooks", "v1"
+constexpr size_t kSecretShortest = 4;  // what is shorter occurs by chance
+// Parts of an address are secrets and words ("hooks", "services", "redirect"), and nobody says which is which.
+constexpr size_t kPartShortest = 8, kPartSurelySecret = 20;
 
 std::string Colour(EventSeverity severity) {
   switch (severity) {
@@ -130,6 +131,11 @@ std::string MailDate(Wall time) {
          text.substr(11, 8) + " +0000";
 }
 
+bool LooksSecret(std::string_view part) {
+  if (part.size() < kPartShortest) return false;
+  return part.size() >= kPartSurelySecret || std::ranges::any_of(part, [](char c) { return c >= '0' && c <= '9'; });
+}
+
 // In this order: of a secret that was cut, nobody would see any more that it is one.
 std::string ShownPart(std::string_view text, const Revealed& revealed) {
   return Readable(WithoutSecrets(std::string(text), revealed), kAnswerShownBytes);
@@ -186,16 +192,18 @@ std::vector<std::string> SecretsIn(std::string_view url) {
   const size_t scheme = url.find("://");
   if (scheme == std::string_view::npos) return secrets;
   url.remove_prefix(scheme + 3);
-  const auto add_part = [&](std::string_view part) {
-    if (part.size() < kSecretPartShortest) return;
+  const auto add = [&](std::string_view part) {
     secrets.emplace_back(part);
     secrets.push_back(Unescaped(part));
+  };
+  const auto add_part = [&](std::string_view part) {
+    if (LooksSecret(part)) add(part);
   };
   const std::string_view authority = url.substr(0, url.find_first_of("/?#"));
   if (const size_t at = authority.rfind('@'); at != std::string_view::npos) {
     const size_t colon = std::min(authority.find(':'), at);
     add_part(authority.substr(0, colon));
-    if (colon < at) add_part(authority.substr(colon + 1, at - colon - 1));
+    if (colon < at) add(authority.substr(colon + 1, at - colon - 1));  // a password, whatever it looks like
   }
   url.remove_prefix(authority.size());
   secrets.emplace_back(url);

@@ -56,8 +56,24 @@ class Listener : public std::enable_shared_from_this<Listener> {
   void Wait() {
     if (!acceptor_.is_open()) return;
     acceptor_.async_wait(LocalAcceptor::wait_read, [self = shared_from_this()](ErrorCode ec) {
-      if (!ec) self->AcceptSome();
+      if (!ec && self->AcceptSome()) return self->Wait();
+      if (!ec) self->Pause();
     });
+  }
+
+  // Those that wait are answered at once, where they have said all (http_connection.cc). False: they can't be accepted.
+  bool AcceptSome() {
+    for (int i = 0; i < kAcceptBatch; ++i) {
+      const int fd = ::accept4(acceptor_.native_handle(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK);
+      if (fd >= 0) {
+        Serve(fd);
+      } else if (errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM) {
+        return false;
+      } else if (errno == EAGAIN || errno == EWOULDBLOCK) {
+        break;
+      }
+    }
+    return true;
   }
 
   void Stop() {
@@ -68,20 +84,6 @@ class Listener : public std::enable_shared_from_this<Listener> {
   }
 
  private:
-  void AcceptSome() {
-    for (int i = 0; i < kAcceptBatch; ++i) {
-      const int fd = ::accept4(acceptor_.native_handle(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK);
-      if (fd >= 0) {
-        Serve(fd);
-      } else if (errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM) {
-        return Pause();
-      } else if (errno == EAGAIN || errno == EWOULDBLOCK) {
-        break;
-      }
-    }
-    Wait();
-  }
-
   // Waiting for readiness again would come back at once and burn a core until somebody leaves.
   void Pause() {
     context_.table->EvictOldestStranger();
@@ -126,6 +128,7 @@ class ListeningLocalServer final : public LocalServer {
     listener_->Stop();
     ::unlink(path_.c_str());
   }
+  void AnswerWaiting() override { listener_->AcceptSome(); }
 
  private:
   const std::shared_ptr<Listener> listener_;

@@ -27,6 +27,8 @@ class LocalServer {
   static Result<std::unique_ptr<LocalServer>> Listen(boost::asio::io_context& io, const std::string& path,
                                                      const ServerLimits& limits, Answer answer);
   virtual ~LocalServer() = default;
+  // Answers what has been said and not come to its turn yet, within the call: before an end that it was said before.
+  virtual void AnswerWaiting() = 0;
 };
 
 }  // namespace aimaster

@@ -196,6 +196,16 @@ def test_a_master_that_is_killed_in_the_middle_of_the_silence_finds_it_still_and
     assert len(home.records(job)) == 1
 
 
+def test_who_prints_and_ends_has_lived_until_then(home):
+    """Nobody asks the node of a rank that has ended for what it printed at last."""
+    script = "if [ $RANK = 0 ]; then sleep 0.5; echo 1; sleep 3.8; echo 2; else sleep 6.5; fi"
+    for nodes in (1, 2):
+        finished = home.run("--workers", 2, "--local-nodes", nodes, *SILENCE, "--job-hang-interval=4", "--",
+                            *shell(script), timeout=60)
+        assert finished.code == 0, finished
+        assert inputs(home, "HangFound") == []
+
+
 def test_a_node_that_does_not_report_is_not_silent(home):
     """Its agent is stopped for longer than the interval, and its ranks print all the while."""
     script = "i=0; while [ $i -lt 16 ]; do echo $i; i=$((i + 1)); sleep 0.7; done"
