@@ -17,7 +17,7 @@ using nlohmann::json;
 
 constexpr size_t kSecretShortest = 4;  // what is shorter occurs by chance
 // Parts of an address are secrets and words ("hooks", "services", "redirect"), and nobody says which is which.
-constexpr size_t kPartShortest = 8, kPartSurelySecret = 20;
+constexpr size_t kPartShortest = 8, kWordLongest = 11;
 
 std::string Colour(EventSeverity severity) {
   switch (severity) {
@@ -133,7 +133,7 @@ std::string MailDate(Wall time) {
 
 bool LooksSecret(std::string_view part) {
   if (part.size() < kPartShortest) return false;
-  return part.size() >= kPartSurelySecret || std::ranges::any_of(part, [](char c) { return c >= '0' && c <= '9'; });
+  return part.size() > kWordLongest || !std::ranges::all_of(part, [](char c) { return c >= 'a' && c <= 'z'; });
 }
 
 // In this order: of a secret that was cut, nobody would see any more that it is one.
@@ -202,7 +202,7 @@ std::vector<std::string> SecretsIn(std::string_view url) {
   const std::string_view authority = url.substr(0, url.find_first_of("/?#"));
   if (const size_t at = authority.rfind('@'); at != std::string_view::npos) {
     const size_t colon = std::min(authority.find(':'), at);
-    add_part(authority.substr(0, colon));
+    if (colon >= kPartShortest) add(authority.substr(0, colon));
     if (colon < at) add(authority.substr(colon + 1, at - colon - 1));  // a password, whatever it looks like
   }
   url.remove_prefix(authority.size());

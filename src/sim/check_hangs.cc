@@ -23,6 +23,7 @@ class Hangs : public Watcher {
   void OnRankStarted(const RankLife& rank) override { SignOfLife(rank); }
   void OnRankPrinted(const RankLife& rank) override { SignOfLife(rank); }
   void OnRankDied(const RankLife& rank) override {
+    last_death_ = world_.queue.now();
     if (rank.death == Death::kItsOwn && rank.code == 0 && Counts(rank.rank)) Raise(first_success_);
   }
 
@@ -52,8 +53,10 @@ class Hangs : public Watcher {
       Complain("a hang was found when a rank had printed " + FormatDuration(silent) + " before; the interval is " +
                FormatDuration(parameters_.job_hang_interval));
     }
-    if (IsQuiet() && silent > parameters_.job_hang_interval + kFoundWithin + Slack()) {
-      Complain("a hang was found only after " + FormatDuration(silent) + "; the interval is " +
+    // Who has ended has lived until then; a finding need not know it yet.
+    const Duration still = std::min(silent, at - last_death_.value_or(Duration::zero()));
+    if (IsQuiet() && still > parameters_.job_hang_interval + kFoundWithin + Slack()) {
+      Complain("a hang was found only after " + FormatDuration(still) + "; the interval is " +
                FormatDuration(parameters_.job_hang_interval));
     }
   }
@@ -74,7 +77,9 @@ class Hangs : public Watcher {
     const Duration at = signs_.back();
     world_.queue.After(parameters_.job_hang_interval + kFoundWithin + kNeverAfter, [this, at] {
       const JobState& job = world_.history.job();
-      if (signs_.back() != at || job.phase != Phase::kRunning || job.tallies.started != job.instances.size()) return;
+      if (signs_.back() != at || last_death_ > at || job.phase != Phase::kRunning ||
+          job.tallies.started != job.instances.size())
+        return;
       if (job.tallies.work_done == CountingInstances(job.spec)) return;
       Complain("all ranks have been silent for " + FormatDuration(world_.queue.now() - at) + ", and no hang is found");
     });
@@ -101,7 +106,7 @@ class Hangs : public Watcher {
 
   const FaultToleranceParameters& parameters_;
   std::vector<Duration> signs_;  // of life, of any rank
-  std::optional<Duration> first_success_;
+  std::optional<Duration> first_success_, last_death_;
 };
 
 }  // namespace
