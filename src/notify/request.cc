@@ -245,7 +245,7 @@ std::string WithoutSecrets(std::string text, const Revealed& revealed) {
   secrets.insert(secrets.end(), revealed.header_values.begin(), revealed.header_values.end());
   std::ranges::move(SecretsIn(revealed.url), std::back_inserter(secrets));
   // The longest first: what is part of another would leave the rest of that one.
-  std::ranges::stable_sort(secrets, std::ranges::greater(), &std::string::size);
+  std::ranges::sort(secrets, std::ranges::greater(), &std::string::size);
   for (const std::string& secret : secrets) {
     if (secret.size() < kSecretShortest) continue;
     for (size_t at = 0; (at = text.find(secret, at)) != std::string::npos;) text.replace(at, secret.size(), "***");

@@ -8,10 +8,10 @@ namespace {
 using namespace std::chrono_literals;
 
 // The expected values are from Python's hmac, by the words of each service's documentation.
-constexpr Wall kSigned{1'700'000'000'123ms};
+constexpr Wall kSigningTime{1'700'000'000'123ms};
 
 TEST(SignatureTest, AWebhookIsSignedOverItsIdItsTimeAndItsBody) {
-  const Result<WebhookSignature> signature = SignWebhook("key", "dlc-1", R"({"a":1})", kSigned);
+  const Result<WebhookSignature> signature = SignWebhook("key", "dlc-1", R"({"a":1})", kSigningTime);
   ASSERT_TRUE(signature);
   EXPECT_EQ(signature->id, "dlc-1");
   EXPECT_EQ(signature->timestamp, "1700000000");
@@ -19,18 +19,18 @@ TEST(SignatureTest, AWebhookIsSignedOverItsIdItsTimeAndItsBody) {
 }
 
 TEST(SignatureTest, ASecretOfTheConventionIsBase64) {
-  const Result<WebhookSignature> signature = SignWebhook("whsec_AAECYmluYXJ5", "dlc-1", R"({"a":1})", kSigned);
+  const Result<WebhookSignature> signature = SignWebhook("whsec_AAECYmluYXJ5", "dlc-1", R"({"a":1})", kSigningTime);
   ASSERT_TRUE(signature);
   EXPECT_EQ(signature->signature, "v1,9XfbfABYFYeD77Kl9S8kAnDCFYagANJPiqutCyy2ZkU=");
   for (const char* odd : {"whsec_", "whsec_?", "whsec_abc"}) {
-    const Result<WebhookSignature> refused = SignWebhook(odd, "dlc-1", "", kSigned);
+    const Result<WebhookSignature> refused = SignWebhook(odd, "dlc-1", "", kSigningTime);
     ASSERT_FALSE(refused) << odd;
     EXPECT_EQ(refused.error().message, "what follows whsec_ in the secret is not base64");
   }
 }
 
 TEST(SignatureTest, DingTalkSignsItsAddress) {
-  EXPECT_EQ(DingTalkQuery("SECtest", kSigned),
+  EXPECT_EQ(DingTalkQuery("SECtest", kSigningTime),
             "timestamp=1700000000123&sign=lrMq5E54T40t3FfGVjxdvoqIbXlWY6mzkZYiVoI6emk%3D");
 }
 

@@ -331,7 +331,8 @@ def test_a_command_that_fails_says_why(home):
 def test_what_a_command_started_ends_with_the_master(home):
     pids = home.folder / "pids"
     file = notify_file(home, "page: {type: command, command: "
-                             f"[/bin/sh, -c, \"sleep 61 & echo $! $$ >> '{pids}'; wait\"], timeout: 50s}}", rest="drain: 0\n")
+                             f"[/bin/sh, -c, \"sleep 61 & echo $! $$ >> '{pids}'; wait\"], timeout: 50s}}",
+                       rest="drain: 0\n")
     job = home.run("--detach", "--notify", file, "--", *python("import time; time.sleep(60)")).stdout.strip()
     wait_for(lambda: pids.exists() and pids.read_text().endswith("\n"), "the command to run")
     first = pids.read_text().split()
