@@ -60,6 +60,7 @@ function(aimaster_test name)
   aimaster_link(${name} ${ARG_DEPENDS} GTest::gtest GTest::gtest_main Threads::Threads)
   if(AIMASTER_SANITIZE)  # what is tested is optimised; the tests themselves compile twice as fast without
     target_compile_options(${name} PRIVATE -O0)
+    math(EXPR ARG_TIMEOUT "4 * ${ARG_TIMEOUT}")
   endif()
   add_test(NAME ${name} COMMAND ${name})
   set_tests_properties(${name} PROPERTIES TIMEOUT ${ARG_TIMEOUT}
