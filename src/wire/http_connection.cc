@@ -138,6 +138,11 @@ class HttpConnection final : public Guest, public std::enable_shared_from_this<H
   }
 
   void ReadRest() {
+    // Most often it came along with the header, and is answered in the same turn of the loop.
+    ErrorCode failed;
+    if (buffer_.size() > 0 && !parser_->is_done()) buffer_.consume(parser_->put(buffer_.data(), failed));
+    if (failed && failed != http::error::need_more) return RefuseMalformed(failed);
+    if (parser_->is_done()) return Answer();
     http::async_read(stream_, buffer_, *parser_, [self = shared_from_this()](ErrorCode ec, size_t) {
       if (!self->place_) return;
       if (ec) return self->RefuseMalformed(ec);

@@ -17,7 +17,7 @@ trap 'rm -rf "$folder"' EXIT
 mkdir "$folder/home" "$folder/repo"
 chmod 0755 "$folder"
 # A copy, since the way to here may be for its owner alone.
-cp -r tests examples "$folder/repo"
+cp -r tests examples sdk "$folder/repo"
 cp -r "${AIMASTER_BIN:-build/bin}" "$folder/repo/bin"
 if [[ -e build-stack-tools/bin/py-spy ]]; then # it is one file
   mkdir -p "$folder/repo/build-stack-tools/bin"
