@@ -44,6 +44,7 @@ std::string WouldHave(const std::vector<Decision>& decisions) {
   if (kind == "RetryStart") return "would have been started again in place";
   if (kind == "Fail" || kind == "Unkillable" || kind == "NoNode") return "would have failed";
   if (kind == "Succeed") return "would have succeeded";
+  if (kind == "TakeBack") return "would have taken its success back";
   if (kind == "Stop") return "would have been stopped";
   return "would have got the decision '" + kind + "'";
 }

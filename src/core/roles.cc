@@ -30,9 +30,6 @@ bool OnlyLeaderCounts(const JobSpec& spec) {
   return false;
 }
 
-// A worker of an MPI job starts what the launcher's mpirun wants started on its host, until it is stopped.
-bool IsMpiHost(const JobSpec& spec, Role role) { return IsMpi(spec) && role == Role::kWorker; }
-
 bool EndsByItself(const JobSpec& spec, Role role) {
   return role != Role::kPs && role != Role::kEvaluator && !IsMpiHost(spec, role);
 }
@@ -47,6 +44,8 @@ bool Counts(const JobSpec& spec, Role role) {
 }  // namespace
 
 bool IsMpi(const JobSpec& spec) { return spec.framework == Framework::kMpi && Has(spec, Role::kLauncher); }
+
+bool IsMpiHost(const JobSpec& spec, Role role) { return IsMpi(spec) && role == Role::kWorker; }
 
 bool RestartsAlone(const JobSpec& spec, Role role) {
   if (IsMpiHost(spec, role)) return false;  // mpirun takes no host back

@@ -22,6 +22,10 @@ bool IsMpi(const JobSpec& spec);
 // an ElasticBatch job hold nothing for each other; of an MPI job no part can come back alone.
 bool RestartsAlone(const JobSpec& spec, Role role);
 
+// Whether the instance holds ranks for the launcher of an MPI job: a worker, which starts what mpirun wants on its host
+// until it is stopped.
+bool IsMpiHost(const JobSpec& spec, Role role);
+
 // Whether the job has succeeded only when this instance has. Who does not count is stopped when all others have
 // succeeded: a ps serves and an evaluator looks on, neither has an end of its own, nor has a worker of an MPI job;
 // under SuccessPolicy::kChiefWorker the chief alone counts (a master where there is no chief, the first worker where

@@ -15,7 +15,7 @@
 namespace aimaster {
 
 // Raised whenever the same inputs may lead to another decision than before. A journal tells which engine decided.
-inline constexpr uint32_t kEngineVersion = 6;
+inline constexpr uint32_t kEngineVersion = 7;
 
 // What people are told: a row of `aimaster events`, later a CloudEvent.
 struct JobEvent {

@@ -321,5 +321,96 @@ TEST(FrameworksTest, AnAddressInUseIsNoFailedStartWhereNoneWasGiven) {
   EXPECT_EQ(job.Judged(judgement).decisions.at(0).kind, "Restart");
 }
 
+// ---- hosts of an MPI job ----
+
+// Launcher on node 0, a host for it on node 1.
+EngineHarness MpiJob() {
+  EngineHarness job(1, 2);
+  job.spec.framework = Framework::kMpi;
+  job.spec.roles = {{Role::kLauncher, 1, 1}, {Role::kWorker, 1, 1}};
+  return job;
+}
+
+TEST(FrameworksTest, AnMpiJobHasSucceededWhenItsLauncherHas) {
+  EngineHarness job = MpiJob();
+  job.Run();
+  Succeed(job, 0);
+  job.Ended(0);
+  EXPECT_EQ(job.job().phase, Phase::kStopping);
+  RankFailure failure = job.Failure(1, 143);
+  failure.stopped_by_us = true;
+  job.Feed(RankFailed{failure});
+  job.Ended(1);
+  EXPECT_EQ(job.job().status, JobStatus::kSucceeded);
+}
+
+TEST(FrameworksTest, ALauncherThatEndsWellAfterItLostAHostHasNotSucceeded) {
+  EngineHarness job = MpiJob();
+  job.Run();
+  job.Fail(1, 137);
+  Succeed(job, 0);
+  job.Ended(0);
+  job.Ended(1);
+  ASSERT_EQ(job.job().phase, Phase::kJudging) << "all have ended, there is nothing to wait for";
+  job.Judged(job.Verdict(1, Retryable::kYes, 137));
+  EXPECT_EQ(job.job().restarts, 1u);
+  EXPECT_EQ(job.job().phase, Phase::kReserving);
+}
+
+TEST(FrameworksTest, ASuccessIsTakenBackWhenAHostTurnsOutToHaveFailedBefore) {
+  EngineHarness job = MpiJob();
+  job.Run();
+  Succeed(job, 0);
+  job.Ended(0);
+  job.Fail(1, 137);
+  EXPECT_EQ(job.job().phase, Phase::kStopping);
+  const StepResult taken_back = job.Ended(1);
+  ASSERT_EQ(job.job().phase, Phase::kJudging);
+  ASSERT_EQ(taken_back.decisions.size(), 1u);
+  EXPECT_EQ(taken_back.decisions[0].summary, "exit code 0 of the launcher does not count: " +
+                                                 job.job().instances[1].name + ", which held ranks for it, had failed");
+  ASSERT_EQ(job.job().failures.size(), 1u);
+  job.Judged(job.Verdict(1, Retryable::kYes, 137));
+  EXPECT_EQ(job.job().restarts, 1u);
+  job.Run();
+  Succeed(job, 0);
+  job.EndedAll();
+  EXPECT_EQ(job.job().status, JobStatus::kSucceeded) << "the failure was the last round's";
+}
+
+TEST(FrameworksTest, ASuccessIsTakenBackInAnAsyncJobAsInAnyOther) {
+  EngineHarness job = MpiJob();
+  job.spec.fault_tolerance.execution_mode = ExecutionMode::kAsync;
+  job.Run();
+  Succeed(job, 0);
+  job.Ended(0);
+  job.Fail(1, 137);
+  job.Ended(1);
+  ASSERT_EQ(job.job().phase, Phase::kJudging);
+  EXPECT_FALSE(EngineHarness::Of<JudgeFailure>(job.last).at(0).apart) << "no part of an MPI job comes back alone";
+}
+
+TEST(FrameworksTest, WhatCanNotBeRestartedFailsAfterItsSuccessWasTakenBack) {
+  EngineHarness job = MpiJob();
+  job.Run();
+  Succeed(job, 0);
+  job.Fail(1, 137);
+  job.EndedAll();
+  job.Judged(job.Verdict(1, Retryable::kNo, 137));
+  EXPECT_EQ(job.job().status, JobStatus::kFailed);
+  EXPECT_EQ(job.job().exit_code, 137);
+}
+
+TEST(FrameworksTest, APersonsStopHoldsWhenTheSuccessIsTakenBack) {
+  EngineHarness job = MpiJob();
+  job.Run();
+  Succeed(job, 0);
+  job.Feed(StopRequested{.by = "Ctrl-C"});
+  job.Fail(1, 137);
+  job.EndedAll();
+  EXPECT_EQ(job.job().status, JobStatus::kStopped);
+  EXPECT_EQ(job.job().reason_message, "Job is stopped by Ctrl-C.");
+}
+
 }  // namespace
 }  // namespace aimaster

@@ -193,6 +193,7 @@ struct JobProgress {
   Phase phase = Phase::kNew;
   StopPurpose stop_purpose = StopPurpose::kFail;
   bool stop_at_once = false;
+  std::string late_stop_by;  // who wanted a stop while it was stopped because it had succeeded
   Round round{};
   uint32_t restarts = 0;       // of the whole job
   uint32_t free_restarts = 0;  // of them, not counted against max_num_of_job_restart: pre-emptions

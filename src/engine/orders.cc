@@ -59,9 +59,10 @@ CollectEvidence CollectOrder(const JobState& job) {
 CaptureStacks CaptureOrder(const JobState& job) { return {.capture = job.stacks.number, .reason = job.stacks.reason}; }
 
 JudgeFailure JudgeOrder(const JobState& job) {
-  const bool apart = IsAsync(job) && std::ranges::none_of(job.instances, [&job](const InstanceState& instance) {
-                       return RenewalOf(instance) == Renewal::kFailed && !RestartsAlone(job.spec, instance.role);
-                     });
+  const bool is_of_all = std::ranges::any_of(job.instances, [&job](const InstanceState& instance) {
+    return RenewalOf(instance) == Renewal::kFailed && !RestartsAlone(job.spec, instance.role);
+  });
+  const bool apart = IsAsync(job) && !IsMpi(job.spec) && !is_of_all;
   return {.judgement_number = job.judgement_number, .apart = apart};
 }
 

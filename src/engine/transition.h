@@ -137,6 +137,8 @@ class Transition {
   void ContinueWhenStopped();
   bool MustWait();
   bool IsWorkDone() const;
+  const RankFailure* FailedMpiHost() const;
+  void TakeBackSuccess(const RankFailure& failure);
   bool IsDoneForGood(InstanceIndex index) const;
   void SucceedWhenAllHave();
   void Succeed();

@@ -74,8 +74,9 @@ void Transition::On(const RankFailed& input) {
       AddFailure(failure);
       WaitForOtherTorchruns(failure);
       break;
-    case Phase::kStopping:
-      break;  // what dies now dies of our signal; the decision has been made
+    case Phase::kStopping:  // what dies now dies of our signal; the decision has been made
+      if (job_.stop_purpose == StopPurpose::kSucceed && own_fault) AddFailure(failure);
+      break;
     case Phase::kNew:
     case Phase::kAcquiring:
     case Phase::kReserving:

@@ -24,6 +24,7 @@ void Transition::On(const StopRequested& input) {
       if (job_.stop_purpose != StopPurpose::kRestart && job_.stop_purpose != StopPurpose::kRetryStart) {
         // It is going down already; only the hurry can be new.
         if (input.at_once && !job_.stop_at_once) StopLiveInstances(true);
+        if (job_.stop_purpose == StopPurpose::kSucceed) job_.late_stop_by = input.by;
         return;
       }
       break;
@@ -103,7 +104,18 @@ void Transition::On(const InstanceEnded& input) {
 }
 
 // All ranks that matter have ended with 0. What fails from now on fails in vain: servers that lose their clients, say.
-bool Transition::IsWorkDone() const { return job_.tallies.work_done == CountingInstances(job_.spec); }
+bool Transition::IsWorkDone() const {
+  return job_.tallies.work_done == CountingInstances(job_.spec) && FailedMpiHost() == nullptr;
+}
+
+// One whose ranks are gone with it, whatever mpirun makes of that: MPICH's may end with 0 when it loses a host.
+const RankFailure* Transition::FailedMpiHost() const {
+  if (!IsMpi(job_.spec)) return nullptr;
+  const auto failed = std::ranges::find_if(job_.failures, [this](const RankFailure& failure) {
+    return !failure.stopped_by_us && IsMpiHost(job_.spec, job_.instances[Value(failure.instance)].role);
+  });
+  return failed == job_.failures.end() ? nullptr : &*failed;
+}
 
 // An instance whose result a restart of the job does not touch.
 bool Transition::IsDoneForGood(InstanceIndex index) const {
@@ -145,12 +157,27 @@ void Transition::ContinueWhenStopped() {
       End(JobStatus::kFailed, job_.reason_code, job_.reason_message, job_.exit_code);
       return;
     case StopPurpose::kSucceed:
+      if (const RankFailure* failed = FailedMpiHost()) return TakeBackSuccess(RankFailure(*failed));
       End(JobStatus::kSucceeded, job_.reason_code, job_.reason_message, 0);
       return;
     case StopPurpose::kUserStop:
       End(JobStatus::kStopped, job_.reason_code, job_.reason_message, 1);
       return;
   }
+}
+
+// The launcher's end was known before that of the host which had died before it.
+void Transition::TakeBackSuccess(const RankFailure& failure) {
+  Record("TakeBack",
+         "exit code 0 of the launcher does not count: " + job_.instances[Value(failure.instance)].name +
+             ", which held ranks for it, had failed",
+         {});
+  if (!job_.late_stop_by.empty()) {
+    return End(JobStatus::kStopped, "JobStoppedByUser", "Job is stopped by " + job_.late_stop_by + ".", 1);
+  }
+  TellFailed(failure);
+  Collect(failure);
+  CloseCollectionWhenComplete();
 }
 
 // Nothing runs; the time has yet to come.

@@ -306,6 +306,7 @@ AIMASTER_FIELDS(StateRest) {
   v("free_restarts", p.free_restarts), v("same_step", p.same_step), v("outside_failures", p.outside_failures);
   v("retryable_texts", p.retryable_texts), v("ranks_started_ns", p.ranks_started), v("not_before_ns", p.not_before);
   v("first_success_ns", p.first_success), v("hang", p.hang);
+  v("late_stop_by", p.late_stop_by);
   v("told_advancing_ns", p.told_advancing);
   v("pending_stages", p.pending_stages), v("failure_began", p.failure_began), v("stop_began_ns", p.stop_began);
   v("stop_escalations", p.stop_escalations), v("deadlines_ns", p.deadlines), v("stacks", p.stacks),

@@ -54,8 +54,12 @@ class Alone : public Watcher {
   void LookAtJudgement(const DurableStep& step) {
     const auto* judged = std::get_if<FailureJudged>(&step.input.event);
     if (judged == nullptr || judged->apart || step.result.decisions.empty()) return;
+    const auto comes_back_alone = [&job = step.job](InstanceIndex index) {
+      return RestartsAlone(job.spec, job.instances[Value(index)].role);
+    };
+    if (!comes_back_alone(judged->judgement.root_instance)) return;
     for (const Life& life : failed_) {
-      if (!RestartsAlone(step.job.spec, step.job.instances[Value(life.first)].role)) return;
+      if (!comes_back_alone(life.first)) return;
     }
     Complain("the whole job is decided about, and " + NameOf(step.job, judged->judgement.root_instance) +
              " could have been restarted alone");
