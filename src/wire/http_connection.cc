@@ -2,7 +2,6 @@
 
 #include <sys/socket.h>
 
-#include <array>
 #include <boost/asio/write.hpp>
 #include <boost/beast/core/flat_buffer.hpp>
 #include <boost/beast/http/error.hpp>
@@ -39,7 +38,8 @@ class HttpConnection final : public Guest, public std::enable_shared_from_this<H
       : stream_(std::move(stream)), context_(std::move(context)), place_(context_->table->Admit(this)) {}
 
   void Start() {
-    if (!place_ || (context_->token.empty() && AnswerWhatIsThere())) return;
+    if (!place_) return;
+    if (context_->token.empty()) TakeWhatIsThere();
     ReadHeader(limits().header_timeout);
   }
 
@@ -54,27 +54,25 @@ class HttpConnection final : public Guest, public std::enable_shared_from_this<H
 
   // A program of this machine has said all before it is served. It may be the last words of a rank, whose end is the
   // next that we hear of: they are heard before it, and not some turns of the loop later.
-  bool AnswerWhatIsThere() {
-    std::array<char, kRequestHeaderMax> bytes;
-    const int socket = stream_.socket().native_handle();
-    const ssize_t size = ::recv(socket, bytes.data(), bytes.size(), MSG_PEEK | MSG_DONTWAIT);
-    if (size <= 0) return false;
-    parser_.emplace();
-    parser_->eager(true);
-    parser_->header_limit(kRequestHeaderMax);
-    parser_->body_limit(limits().body_max);
+  void TakeWhatIsThere() {
+    const asio::mutable_buffer space = buffer_.prepare(kRequestHeaderMax);
+    const ssize_t size = ::recv(stream_.socket().native_handle(), space.data(), space.size(), MSG_DONTWAIT);
+    if (size > 0) buffer_.commit(static_cast<size_t>(size));
+  }
+
+  // What has come already is served in this turn of the loop. What is missing of it is no error.
+  ErrorCode ParseBuffer() {
     ErrorCode failed;
-    const size_t used = parser_->put(asio::buffer(bytes.data(), static_cast<size_t>(size)), failed);
-    if (failed || !parser_->is_done()) return false;  // read as usual, with what there is to say about it
-    if (::recv(socket, bytes.data(), used, MSG_DONTWAIT) != static_cast<ssize_t>(used)) return false;
-    Answer();
-    return true;
+    if (buffer_.size() > 0 && !parser_->is_done()) buffer_.consume(parser_->put(buffer_.data(), failed));
+    return failed == http::error::need_more ? ErrorCode{} : failed;
   }
 
   void ReadHeader(std::chrono::milliseconds timeout) {
     parser_.emplace();
     parser_->header_limit(kRequestHeaderMax);
     parser_->body_limit(boost::none);  // looked at after the token
+    if (const ErrorCode failed = ParseBuffer()) return RefuseMalformed(failed);
+    if (parser_->is_header_done()) return CheckToken();
     stream_.expires_after(timeout);
     http::async_read_header(stream_, buffer_, *parser_, [self = shared_from_this()](ErrorCode ec, size_t) {
       if (!self->place_) return;
@@ -138,10 +136,7 @@ class HttpConnection final : public Guest, public std::enable_shared_from_this<H
   }
 
   void ReadRest() {
-    // Most often it came along with the header, and is answered in the same turn of the loop.
-    ErrorCode failed;
-    if (buffer_.size() > 0 && !parser_->is_done()) buffer_.consume(parser_->put(buffer_.data(), failed));
-    if (failed && failed != http::error::need_more) return RefuseMalformed(failed);
+    if (const ErrorCode failed = ParseBuffer()) return RefuseMalformed(failed);
     if (parser_->is_done()) return Answer();
     http::async_read(stream_, buffer_, *parser_, [self = shared_from_this()](ErrorCode ec, size_t) {
       if (!self->place_) return;
