@@ -39,7 +39,8 @@ struct AgentIdentity {
 struct LogActivity {
   uint64_t bytes = 0;
   int64_t last_output_wall_ns = 0;
-  // For how long nothing has been printed, and by whom of those that run the longest. None: no rank has run here.
+  // For how long nothing has been printed, and by whom of those that run the longest. None: no rank runs here; who
+  // has ended is known to have lived until then.
   struct Quiet {
     Duration silent{};
     std::optional<uint32_t> quietest_rank;

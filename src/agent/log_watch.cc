@@ -91,10 +91,7 @@ void LogWatch::Remove(AttemptKey key) {
   if (found == watched_.end()) return;
   found->second.is_ready = true;  // an end is no readiness
   found->second.is_ending = LookAt(key, found->second);
-  for (RankLog& rank : found->second.ranks) {
-    rank.has_ended = true;
-    gone_printed_ = std::max(gone_printed_.value_or(rank.printed), rank.printed);
-  }
+  for (RankLog& rank : found->second.ranks) rank.has_ended = true;
   if (!found->second.is_ending) watched_.erase(found);
   Schedule();
 }
@@ -162,14 +159,14 @@ bool LogWatch::LookAt(RankLog& rank, Output& output) {
 
 LogActivity LogWatch::ActivityAt(Monotonic now) const {
   LogActivity activity = activity_;
-  if (!watched_.empty() || gone_printed_) activity.quiet = QuietOf(now);
+  if (!watched_.empty()) activity.quiet = QuietOf(now);
   return activity;
 }
 
 LogActivity::Quiet LogWatch::QuietOf(Monotonic now) const {
   const Monotonic until = WatchedUntil(now);
   const auto since = [until](Monotonic printed) { return std::max(until - printed, Duration::zero()); };
-  LogActivity::Quiet quiet{.silent = since(gone_printed_.value_or(Monotonic{}))};
+  LogActivity::Quiet quiet{.silent = since(Monotonic{})};
   for (const auto& [key, watched] : watched_) {
     for (const RankLog& rank : watched.ranks) {
       quiet.silent = std::min(quiet.silent, since(rank.printed));

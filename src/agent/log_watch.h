@@ -94,8 +94,6 @@ class LogWatch {
   // counted as silence.
   Duration away_{};
   Monotonic last_look_;
-  // Last, by a rank of an attempt that is not watched any more; none: all are.
-  std::optional<Monotonic> gone_printed_;
   bool is_growing_fast_ = false;
   bool has_more_to_free_ = false;
   bool has_more_to_read_ = false;

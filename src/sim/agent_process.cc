@@ -183,16 +183,15 @@ agent::LogActivity SimAgent::Activity() const {
   const Monotonic now = node_.Now().monotonic;
   agent::LogActivity activity;
   activity.look = look_;
-  for (const auto& [key, directory] : node_.disk.attempts) {
-    if (directory.boot != node_.machine.boot()) continue;
-    const auto life = attempts_.find(key);
-    const bool runs = life != attempts_.end() && life->second.has_started && !life->second.has_ended();
+  for (const auto& [key, life] : attempts_) {
+    if (!life.has_started || life.has_ended()) continue;
+    const AttemptDirectory& directory = node_.disk.attempts.at(key);
     for (uint32_t local = 0; local < directory.ranks.size(); ++local) {
       const bool is_deaf = world_.broken() == Break::kDeafToOutput;
       const Duration silent = is_deaf ? Duration(1h) : now - directory.ranks[local].printed;
       if (!activity.quiet) activity.quiet = {.silent = silent};
       activity.quiet->silent = std::min(activity.quiet->silent, silent);
-      if (!runs || (activity.quiet->quietest_rank && silent <= activity.quiet->quietest_silent)) continue;
+      if (activity.quiet->quietest_rank && silent <= activity.quiet->quietest_silent) continue;
       activity.quiet->quietest_rank = directory.first_rank + local;
       activity.quiet->quietest_silent = silent;
     }
