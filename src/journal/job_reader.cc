@@ -112,7 +112,7 @@ Result<std::vector<Decision>> JobReader::ReadDecisions() {
   return decisions;
 }
 
-Result<std::vector<NumberedEvent>> JobReader::ReadEventsAfter(int64_t number) {
+Result<std::vector<NumberedEvent>> JobReader::ReadEventsAfter(int64_t number, int64_t most) {
   std::vector<NumberedEvent> events;
   const auto take = [&events](int64_t seq, const std::string& body) -> Status {
     Result<JobEvent> event = DecodeEvent(body);
@@ -120,9 +120,9 @@ Result<std::vector<NumberedEvent>> JobReader::ReadEventsAfter(int64_t number) {
     events.push_back({seq, std::move(*event)});
     return {};
   };
-  Result<Statement> rows = database_.Prepare("SELECT seq, body FROM event WHERE seq > ? ORDER BY seq");
+  Result<Statement> rows = database_.Prepare("SELECT seq, body FROM event WHERE seq > ? ORDER BY seq LIMIT ?");
   if (!rows) return std::unexpected(rows.error());
-  rows->Bind(number);
+  rows->Bind(number).Bind(most);
   if (const Status read = ForEachRow(*rows, take); !read) return std::unexpected(read.error());
   return events;
 }

@@ -47,7 +47,7 @@ class JobReader {
   Result<std::vector<Decision>> ReadDecisions();
   // The same with what they rest on; see explanation.h.
   Result<std::vector<Explanation>> ReadExplanations() { return aimaster::ReadExplanations(database_); }
-  Result<std::vector<NumberedEvent>> ReadEventsAfter(int64_t number);
+  Result<std::vector<NumberedEvent>> ReadEventsAfter(int64_t number, int64_t most = INT64_MAX);
   // How far people have been told; see outbox.h.
   Result<std::vector<SinkProgress>> ReadOutbox() { return aimaster::ReadOutbox(database_); }
   // The job's history once more; see replay.h.

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <map>
 
 #include "notify/message_reader.h"
 
@@ -19,10 +18,36 @@ bool IsMoreTelling(const NumberedEvent& a, const NumberedEvent& b) {
 
 }  // namespace
 
+void Crowd::Add(NumberedEvent event) {
+  ++by_title_[TitleOf(event.event.type)];
+  if (batch_.count++ == 0) batch_.first = event.number;
+  batch_.last = event.number;
+  if (batch_.count == 1 || IsMoreTelling(event, batch_.event)) batch_.event = std::move(event);
+}
+
+Batch Crowd::Take() {
+  --by_title_[TitleOf(batch_.event.event.type)];
+  for (const auto& [title, count] : std::exchange(by_title_, {})) {
+    if (count > 0) batch_.kinds.emplace_back(title, count);
+  }
+  std::ranges::sort(batch_.kinds, [](const auto& a, const auto& b) {
+    return std::pair(b.second, a.first) < std::pair(a.second, b.first);
+  });
+  return std::exchange(batch_, {});
+}
+
 SinkQueue::SinkQueue(const Sink& sink, std::function<double()> random)
     : retry_for_(sink.retry_for), per_minute_(sink.per_minute), random_(std::move(random)), tokens_(sink.per_minute) {}
 
-void SinkQueue::Add(NumberedEvent event) { events_.push_back(std::move(event)); }
+void SinkQueue::Add(NumberedEvent event) {
+  events_.push_back(std::move(event));
+  if (crowd_.count() > 0 || events_.size() > kKeptWhole) Crowded();
+}
+
+void SinkQueue::Crowded() {
+  for (NumberedEvent& event : events_) crowd_.Add(std::move(event));
+  events_.clear();
+}
 
 void SinkQueue::Refill(Monotonic now) {
   if (refilled_) {
@@ -37,7 +62,7 @@ const Batch* SinkQueue::Take(Monotonic now) {
     if (now < *not_before_) return nullptr;
   } else if (state_ == State::kIdle) {
     Refill(now);
-    if (events_.empty() || tokens_ < 1) return nullptr;
+    if (queued() == 0 || tokens_ < 1) return nullptr;
     batch_ = MakeBatch();
     tries_ = 0;
     first_try_ = now;
@@ -54,38 +79,20 @@ const Batch* SinkQueue::Take(Monotonic now) {
 }
 
 Batch SinkQueue::MakeBatch() {
-  const bool all_may_go = static_cast<double>(events_.size()) <= tokens_;
-  if (all_may_go) {
-    Batch single{.event = std::move(events_.front()), .first = 0, .last = 0, .count = 1, .kinds = {}};
-    events_.pop_front();
-    single.first = single.last = single.event.number;
-    return single;
+  const bool all_may_go = crowd_.count() == 0 && static_cast<double>(events_.size()) <= tokens_;
+  if (!all_may_go) {
+    Crowded();
+    return crowd_.Take();
   }
-  auto told = events_.begin();
-  std::map<std::string, size_t> counts;
-  for (auto event = events_.begin(); event != events_.end(); ++event) {
-    ++counts[TitleOf(event->event.type)];
-    if (IsMoreTelling(*event, *told)) told = event;
-  }
-  Batch digest{.event = *told,
-               .first = events_.front().number,
-               .last = events_.back().number,
-               .count = events_.size(),
-               .kinds = {}};
-  --counts[TitleOf(told->event.type)];
-  for (const auto& [title, count] : counts) {
-    if (count > 0) digest.kinds.emplace_back(title, count);
-  }
-  std::ranges::sort(digest.kinds, [](const auto& a, const auto& b) {
-    return std::pair(b.second, a.first) < std::pair(a.second, b.first);
-  });
-  events_.clear();
-  return digest;
+  Batch single{.event = std::move(events_.front()), .first = 0, .last = 0, .count = 1, .kinds = {}};
+  events_.pop_front();
+  single.first = single.last = single.event.number;
+  return single;
 }
 
 std::optional<Monotonic> SinkQueue::NextDeadline(Monotonic now) const {
   if (state_ == State::kWaiting) return not_before_;
-  if (state_ != State::kIdle || events_.empty()) return std::nullopt;
+  if (state_ != State::kIdle || queued() == 0) return std::nullopt;
   if (tokens_ >= 1) return now;
   const auto missing = std::chrono::duration<double, std::ratio<60>>((1 - tokens_) / per_minute_);
   // Rounded up: a look that comes too early would find the same and be asked for again at once.

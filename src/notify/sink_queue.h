@@ -6,12 +6,15 @@
 //                     └─OnFailed─▶ waiting ─Take─▶ …  or, given up ──▶ marking
 //
 // When more waits than the rate allows, all of it becomes one digest: somebody who is woken by a storm wants to hear of
-// it once. Merging always, after a delay, was rejected: the first message should come at once. Pure; no clock.
+// it once. Merging always, after a delay, was rejected: the first message should come at once. What waits for a sink
+// that is away for days takes no more memory than kKeptWhole events: more could only leave as a digest, and becomes
+// one. Pure; no clock.
 #pragma once
 
 #include <cstdint>
 #include <deque>
 #include <functional>
+#include <map>
 #include <optional>
 #include <string>
 #include <utility>
@@ -19,6 +22,7 @@
 
 #include "core/time.h"
 #include "journal/job_reader.h"
+#include "notify/limits.h"
 #include "notify/plan.h"
 #include "notify/request.h"
 
@@ -32,14 +36,28 @@ struct Batch {
   std::vector<std::pair<std::string, size_t>> kinds;  // of the others: title and how many
 };
 
+// Events that will leave as one.
+class Crowd {
+ public:
+  void Add(NumberedEvent event);
+  size_t count() const { return batch_.count; }
+  Batch Take();
+
+ private:
+  Batch batch_{};                           // without the kinds
+  std::map<std::string, size_t> by_title_;  // of all
+};
+
 class SinkQueue {
  public:
+  static constexpr size_t kKeptWhole = kPerMinuteMost;
+
   // `random` gives numbers from 0 to 1, for the jitter: sinks that failed together should not come back together.
   SinkQueue(const Sink& sink, std::function<double()> random);
 
   void Add(NumberedEvent event);
-  size_t waiting() const { return events_.size() + (batch_ ? batch_->count : 0); }
-  bool is_idle() const { return state_ == State::kIdle && events_.empty(); }
+  size_t waiting() const { return queued() + (batch_ ? batch_->count : 0); }
+  bool is_idle() const { return state_ == State::kIdle && queued() == 0; }
 
   // The batch to send now; it stays the same over all its tries. Null: not now.
   const Batch* Take(Monotonic now);
@@ -59,14 +77,17 @@ class SinkQueue {
  private:
   enum class State { kIdle, kSending, kWaiting, kMarking };
 
+  size_t queued() const { return crowd_.count() + events_.size(); }
   void Refill(Monotonic now);
   Batch MakeBatch();
+  void Crowded();  // all that is queued will leave as one
 
   milliseconds retry_for_;
   double per_minute_;
   std::function<double()> random_;
   State state_ = State::kIdle;
-  std::deque<NumberedEvent> events_;
+  Crowd crowd_;                       // before them
+  std::deque<NumberedEvent> events_;  // that may still leave one by one
   std::optional<Batch> batch_;
   uint32_t tries_ = 0;
   std::optional<Monotonic> first_try_, not_before_;

@@ -188,5 +188,30 @@ TEST_F(SinkQueueTest, ADigestStaysTheSameOverItsTries) {
   EXPECT_EQ(Take(), "1-5");
 }
 
+TEST_F(SinkQueueTest, WhatWaitsForDaysForASinkThatIsAwayIsOneDigest) {
+  const auto many = static_cast<int64_t>(SinkQueue::kKeptWhole) + 5;
+  Add(1, "aimaster.round.ready");
+  EXPECT_EQ(Take(), "1");
+  for (int64_t number = 2; number <= many; ++number) {
+    Add(number, number == 77 ? "aimaster.job.failed" : "aimaster.instance.failed");
+    EXPECT_EQ(queue_->waiting(), static_cast<size_t>(number));
+  }
+  queue_->OnDelivered();
+  queue_->OnMarked();
+  Pass(24h);
+  const Batch* digest = queue_->Take(now_);
+  ASSERT_NE(digest, nullptr);
+  EXPECT_EQ(std::pair(digest->first, digest->last), std::pair(int64_t{2}, many));
+  EXPECT_EQ(digest->count, static_cast<size_t>(many - 1));
+  EXPECT_EQ(digest->event.number, 77) << "the worst is told in whole";
+  ASSERT_EQ(digest->kinds.size(), 1u);
+  EXPECT_EQ(digest->kinds[0].second, static_cast<size_t>(many - 2));
+  queue_->OnDelivered();
+  queue_->OnMarked();
+  EXPECT_TRUE(queue_->is_idle());
+  Add(many + 1);
+  EXPECT_EQ(Take(), std::to_string(many + 1)) << "and then all is as before";
+}
+
 }  // namespace
 }  // namespace aimaster::notify
