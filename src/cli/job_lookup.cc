@@ -10,6 +10,7 @@
 
 #include "cli/job_care.h"
 #include "cli/job_texts.h"
+#include "cli/report.h"
 #include "core/quote.h"
 #include "journal/journal_file.h"
 
@@ -30,18 +31,38 @@ std::string DescribeCandidates(const std::vector<ListedJob>& jobs) {
   return text + (jobs.size() > kCandidatesMax ? ", …" : "");
 }
 
+// Of several with the name: the one that has not ended; where all have, the newest. Null where it can't be told.
+const ListedJob* MeantByName(const std::vector<ListedJob>& jobs, const std::string& name) {
+  const ListedJob* live = nullptr;
+  const ListedJob* newest = nullptr;
+  bool all_have_ended = true;
+  for (const ListedJob& job : jobs) {
+    const bool is_known = job.spec.name == name && job.problem.empty();
+    if (!is_known || !IsEnd(job.summary.status)) {
+      if (is_known && live != nullptr) return nullptr;
+      if (is_known) live = &job;
+      all_have_ended = false;
+    } else if (newest == nullptr || job.spec.create_time > newest->spec.create_time) {
+      newest = &job;
+    }
+  }
+  return all_have_ended ? newest : live;
+}
+
 Result<JobDirectory> ChooseJob(const Home& home, const std::string& text) {
   std::vector<std::filesystem::path> directories;
   for (const JobDirectory& directory : FindJobs(home, text)) directories.push_back(directory.path());
   const std::vector<ListedJob> jobs = ListJobs(directories);
-  const auto is_live = [&](const ListedJob& job) {
-    return job.spec.name == text && job.problem.empty() && !IsEnd(job.summary.status);
-  };
-  if (std::ranges::count_if(jobs, is_live) == 1) {
-    return JobDirectory::Open(home.jobs() / std::ranges::find_if(jobs, is_live)->spec.id.text());
+  const ListedJob* meant = MeantByName(jobs, text);
+  if (meant == nullptr) {
+    return Fail(ErrorKind::kNotFound, Quoted(text) + " names " + std::to_string(jobs.size()) + " jobs (" +
+                                          DescribeCandidates(jobs) + "); give the id");
   }
-  return Fail(ErrorKind::kNotFound, Quoted(text) + " names " + std::to_string(jobs.size()) + " jobs (" +
-                                        DescribeCandidates(jobs) + "); give the id");
+  if (IsEnd(meant->summary.status)) {
+    Complain({ErrorKind::kNotFound, Quoted(text) + " names " + std::to_string(jobs.size()) +
+                                        " jobs that have ended; this is about the newest, " + meant->spec.id.text()});
+  }
+  return JobDirectory::Open(home.jobs() / meant->spec.id.text());
 }
 
 }  // namespace
@@ -64,6 +85,16 @@ Error WithWhatRuns(const JobDirectory& directory, const Error& error) {
                   : "; nothing of the job runs any more: put the journal back to see what became of it, or submit the "
                     "job anew";
   return {error.kind, error.message + what};
+}
+
+Result<std::optional<JobSummary>> ReadEnd(const JobDirectory& directory) {
+  Result<JobReader> reader = JobReader::Open(directory);
+  if (!reader && reader.error().kind == ErrorKind::kNotFound) return std::nullopt;
+  if (!reader) return std::unexpected(reader.error());
+  Result<JobSummary> summary = reader->ReadSummary();
+  if (!summary) return std::unexpected(summary.error());
+  if (!IsEnd(summary->status)) return std::nullopt;
+  return *summary;
 }
 
 Result<OpenedJob> OpenJob(const std::string& text) {

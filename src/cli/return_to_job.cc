@@ -19,17 +19,6 @@ namespace {
 
 constexpr int kLookAgainMs = 100;
 
-// How the job ended, when it has. A job whose master never came so far as to make a journal has not.
-Result<std::optional<JobSummary>> EndOf(const JobDirectory& directory) {
-  Result<JobReader> reader = JobReader::Open(directory);
-  if (!reader && reader.error().kind == ErrorKind::kNotFound) return std::nullopt;
-  if (!reader) return std::unexpected(reader.error());
-  Result<JobSummary> summary = reader->ReadSummary();
-  if (!summary) return std::unexpected(summary.error());
-  if (!IsEnd(summary->status)) return std::nullopt;
-  return *summary;
-}
-
 std::string EndText(const JobDirectory& directory, const JobSummary& end) {
   const std::string id = directory.path().filename().string();
   const std::string reason = end.reason_message.empty() ? "" : ": " + end.reason_message;
@@ -71,7 +60,7 @@ int ReturnToJob(const Arguments& arguments, WhenUnattended unattended) {
   if (!directory) return Complain(directory.error());
   const Result<JobSpec> spec = directory->ReadSpec();
   if (!spec) return Complain(spec.error());
-  const Result<std::optional<JobSummary>> end = EndOf(*directory);
+  const Result<std::optional<JobSummary>> end = ReadEnd(*directory);
   if (!end) {
     // What can't be read may still run; then there is something to come back to.
     Complain(WithWhatRuns(*directory, end.error()));

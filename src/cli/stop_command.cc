@@ -19,16 +19,6 @@ constexpr std::array kOptions = {
 };
 constexpr uint64_t kTimeoutMax = 1'000'000'000;
 
-// kCreating for a job whose master is just making the journal.
-Result<JobStatus> StatusOf(const JobDirectory& directory) {
-  Result<JobReader> reader = JobReader::Open(directory);
-  if (!reader && reader.error().kind == ErrorKind::kNotFound) return JobStatus::kCreating;
-  if (!reader) return std::unexpected(reader.error());
-  const Result<JobSummary> summary = reader->ReadSummary();
-  if (!summary) return std::unexpected(summary.error());
-  return summary->status;
-}
-
 int Run(const Arguments& arguments) {
   const Result<std::optional<uint64_t>> timeout = arguments.Number("--timeout", 0, kTimeoutMax);
   if (!timeout) return Complain(timeout.error());
@@ -38,14 +28,14 @@ int Run(const Arguments& arguments) {
   const Result<JobSpec> spec = directory->ReadSpec();
   if (!spec) return Complain(spec.error());
   const std::string id = spec->id.text();
-  const Result<JobStatus> status = StatusOf(*directory);
-  if (!status) {
+  const Result<std::optional<JobSummary>> end = ReadEnd(*directory);
+  if (!end) {
     // A journal that can't be read keeps nobody from stopping what runs.
-    Complain(WithWhatRuns(*directory, status.error()));
-    if (status.error().kind == ErrorKind::kVersion) return kExitFailure;
+    Complain(WithWhatRuns(*directory, end.error()));
+    if (end.error().kind == ErrorKind::kVersion) return kExitFailure;
     if (!FindLivingParts(*directory).any()) return kExitFailure;
-  } else if (IsEnd(*status)) {
-    return Print("job " + id + " has ended already: " + std::string(Name(*status)) + "\n");
+  } else if (*end) {
+    return Print("job " + id + " has ended already: " + std::string(Name((*end)->status)) + "\n");
   }
   FollowOptions options{.tee = Tee::kNone, .from_the_start = false, .interrupt_stops_job = false};
   options.stop = FollowOptions::Stop{.at_once = arguments.Has("--now"), .by = "aimaster stop"};

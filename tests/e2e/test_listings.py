@@ -1,5 +1,5 @@
 """What scripts rely on: the JSON of the listing commands, names for jobs, and jobs in the background."""
-from harness import JOB_ID, TIMESTAMP, WORKER
+from harness import JOB_ID, TIMESTAMP, WORKER, shell
 
 NUMBER = (int, float)
 OPTIONAL_INT = (int, type(None))
@@ -106,21 +106,29 @@ def test_an_empty_home_has_an_empty_list(home):
     assert home.call("list").code == 0
 
 
-def test_of_several_jobs_with_a_name_the_one_that_runs_is_meant(home):
-    for _ in range(2):
-        assert home.run("--name", "bert", "--", "/bin/true").code == 0
-    refused = home.call("get", "bert")
-    assert refused.code == 1 and "'bert' names 2 jobs (" in refused.stderr, refused
-    assert all(f"{job['job_id']} Succeeded of 2" in refused.stderr for job in home.list()), refused
+def test_of_several_jobs_with_a_name_the_one_that_runs_is_meant_else_the_newest(home):
+    for code in (0, 3):
+        assert home.run("--name", "bert", "--", *shell(f"exit {code}")).code == code
+    newest = home.list()[0]["job_id"]
+    told = home.call("get", "--json", "bert")
+    assert (told.code, told.json()["job_id"], told.json()["status"]) == (0, newest, "Failed"), told
+    assert told.stderr == f"aimaster: 'bert' names 2 jobs that have ended; this is about the newest, {newest}\n"
     assert home.run("--name", "bert", "--detach", "--", "/bin/sleep", 100).code == 0
-    assert home.call("get", "--json", "bert").json()["job_id"] == home.list()[0]["job_id"]
-    assert home.call("stop", "bert").code == 0
+    told = home.call("get", "--json", "bert")
+    assert (told.json()["job_id"], told.stderr) == (home.list()[0]["job_id"], "")
+    assert home.run("--name", "bert", "--detach", "--", "/bin/sleep", 100).code == 0
+    refused = home.call("get", "bert")
+    assert refused.code == 1 and "'bert' names 4 jobs (" in refused.stderr, refused
+    running = [job["job_id"] for job in home.list() if job["status"] == "Running"]
+    assert all(f"{job} Running of 2" in refused.stderr for job in running), refused
+    for job in running:
+        assert home.call("stop", job).code == 0
 
 
 def test_a_name_that_ids_begin_with_names_no_other_jobs(home):
     for name in ("d", "d", "bert"):
         assert home.run("--name", name, "--", "/bin/true").code == 0
-    assert "'d' names 2 jobs (" in home.call("get", "d").stderr
+    assert "'d' names 2 jobs that" in home.call("get", "d").stderr
 
 
 def test_a_job_is_found_by_name_and_by_the_beginning_of_its_id(home):
