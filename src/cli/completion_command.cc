@@ -1,7 +1,9 @@
 // Completion scripts for shells, written out of the commands' descriptions, so that a new option completes by itself.
 // Job names are asked for when they are needed, of `aimaster list`.
+#include <algorithm>
 #include <array>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "cli/command.h"
@@ -13,8 +15,54 @@ namespace {
 
 bool TakesJob(const Command& command) { return command.operands.starts_with("JOB"); }
 bool TakesInstance(const Command& command) { return command.operands.starts_with("INSTANCE"); }
+bool TakesFiles(const Command& command) { return command.operands.contains("FILE"); }
 
-bool TakesFiles(const Command& command) { return command.operands.starts_with("FILE"); }
+std::string Joined(const std::vector<std::string>& words) {
+  std::string joined;
+  for (const std::string& word : words) joined += (joined.empty() ? "" : " ") + word;
+  return joined;
+}
+
+// Of a synopsis what is written as it stands there: "test" and "events" of "test FILE | events".
+std::string LiteralWords(std::string_view synopsis) {
+  std::vector<std::string> words;
+  std::string word;
+  for (const char c : std::string(synopsis) + " ") {
+    if (c != ' ' && c != '|') {
+      word += c;
+    } else if (const std::string whole = std::exchange(word, {}); !whole.empty()) {
+      if (std::ranges::all_of(whole, [](char letter) { return letter >= 'a' && letter <= 'z'; }))
+        words.push_back(whole);
+    }
+  }
+  return Joined(words);
+}
+
+std::string ChoicesOf(const Parameter& parameter) {
+  if (parameter.type == ParameterType::kBool) return "True False";
+  return Joined({parameter.choices.begin(), parameter.choices.end()});
+}
+
+// An option or parameter that takes a value, and what that may be; empty: anything.
+struct ValuedOption {
+  std::string name;  // with its dashes
+  std::string choices;
+};
+
+std::vector<ValuedOption> ValuedOptions(const Command& command) {
+  std::vector<ValuedOption> valued;
+  for (const Option& option : command.options) {
+    if (option.value.empty()) continue;
+    const std::string choices = Joined({option.choices.begin(), option.choices.end()});
+    valued.push_back({std::string(option.name), choices});
+    if (!option.short_name.empty()) valued.push_back({std::string(option.short_name), choices});
+  }
+  for (const Parameter& parameter : ParameterTable()) {
+    if (!Takes(command, parameter)) continue;
+    valued.push_back({"--" + std::string(parameter.name), ChoicesOf(parameter)});
+  }
+  return valued;
+}
 
 std::vector<std::string> OptionNames(const Command& command) {
   std::vector<std::string> names;
@@ -26,27 +74,40 @@ std::vector<std::string> OptionNames(const Command& command) {
   return names;
 }
 
-std::string Joined(const std::vector<std::string>& words) {
-  std::string joined;
-  for (const std::string& word : words) joined += (joined.empty() ? "" : " ") + word;
-  return joined;
-}
-
 std::string CommandNames() {
   std::vector<std::string> names;
   for (const Command* command : Commands()) names.emplace_back(command->name);
   return Joined(names);
 }
 
-std::string BashCases() {
+std::string BashWords() {
   std::string cases;
   for (const Command* command : Commands()) {
     std::string words = Joined(OptionNames(*command));
     if (TakesJob(*command)) words += " $(_aimaster_jobs)";
     if (TakesInstance(*command)) words += " $(_aimaster_instances)";
     if (command == &kHelpCommand) words += " " + CommandNames();
-    if (command == &kCompletionCommand) words += " bash zsh fish";
+    words += " " + LiteralWords(command->operands);
     cases += "    " + std::string(command->name) + ") words=\"" + words + "\" ;;\n";
+  }
+  return cases;
+}
+
+// Where the value may be anything nothing is said, and bash offers files.
+std::string BashValues() {
+  std::string cases;
+  for (const Command* command : Commands()) {
+    std::string any;
+    for (const ValuedOption& option : ValuedOptions(*command)) {
+      const std::string pattern = "\"" + std::string(command->name) + " " + option.name + "\"";
+      if (option.choices.empty()) {
+        any += (any.empty() ? "" : "|") + pattern;
+      } else {
+        cases +=
+            "    " + pattern + ") COMPREPLY=($(compgen -W \"" + option.choices + "\" -- \"$current\")); return ;;\n";
+      }
+    }
+    if (!any.empty()) cases += "    " + any + ") return ;;\n";
   }
   return cases;
 }
@@ -54,18 +115,25 @@ std::string BashCases() {
 // The same function serves zsh by its bashcompinit.
 std::string BashScript() {
   return "# bash completion for aimaster:  source <(aimaster completion bash)\n"
-         "_aimaster_jobs() { aimaster list --limit 100 --ids 2>/dev/null; }\n"
+         "_aimaster_jobs() { aimaster list --limit 100 --ids --names 2>/dev/null; }\n"
          "_aimaster_instances() { aimaster list --limit 100 --instances 2>/dev/null; }\n"
          "_aimaster() {\n"
-         "  local current=\"${COMP_WORDS[COMP_CWORD]}\" words i\n"
+         "  local current=\"${COMP_WORDS[COMP_CWORD]}\" previous=\"${COMP_WORDS[COMP_CWORD-1]}\" words i\n"
+         "  COMPREPLY=()\n"
          "  for ((i = 1; i < COMP_CWORD; i++)); do\n"
          "    if [[ ${COMP_WORDS[i]} == -- ]]; then COMPREPLY=($(compgen -f -- \"$current\")); return; fi\n"
          "  done\n"
          "  if ((COMP_CWORD == 1)); then COMPREPLY=($(compgen -W \"" +
          CommandNames() +
          " --help --version\" -- \"$current\")); return; fi\n"
+         "  # Of --name=value bash makes three words.\n"
+         "  if [[ $current == = ]]; then current=\"\"\n"
+         "  elif [[ $previous == = ]]; then previous=\"${COMP_WORDS[COMP_CWORD-2]}\"; fi\n"
+         "  case \"${COMP_WORDS[1]} $previous\" in\n" +
+         BashValues() +
+         "  esac\n"
          "  case \"${COMP_WORDS[1]}\" in\n" +
-         BashCases() +
+         BashWords() +
          "    *) words=\"\" ;;\n"
          "  esac\n"
          "  COMPREPLY=($(compgen -W \"$words\" -- \"$current\"))\n"
@@ -93,22 +161,30 @@ std::string FishScript() {
     const std::string name(command->name);
     script += "complete -c aimaster -n __fish_use_subcommand -a " + name + " -d " + FishQuoted(command->summary) + "\n";
     const std::string prefix = "complete -c aimaster -n '__fish_seen_subcommand_from " + name + "' ";
+    const auto value = [](std::string_view name, std::string_view what, const std::string& choices) {
+      if (!choices.empty()) return " -x -a " + FishQuoted(choices);
+      return std::string(what == "FILE" || what == "DIR" || name == "workdir" || name == "log-dir" ? " -r -F" : " -x");
+    };
     for (const Option& option : command->options) {
       script += prefix + "-l " + std::string(option.name.substr(2));
       if (!option.short_name.empty()) script += " -s " + std::string(option.short_name.substr(1));
-      if (!option.value.empty()) script += " -r";
+      if (!option.value.empty()) {
+        script += value(option.name.substr(2), option.value, Joined({option.choices.begin(), option.choices.end()}));
+      }
       script += " -d " + FishQuoted(option.help) + "\n";
     }
     for (const Parameter& parameter : ParameterTable()) {
-      if (Takes(*command, parameter)) {
-        script += prefix + "-l " + std::string(parameter.name) + " -r -d " + FishQuoted(parameter.help) + "\n";
-      }
+      if (!Takes(*command, parameter)) continue;
+      script += prefix + "-l " + std::string(parameter.name) + value(parameter.name, "", ChoicesOf(parameter)) +
+                " -d " + FishQuoted(parameter.help) + "\n";
     }
-    if (TakesJob(*command)) script += prefix + "-a '(aimaster list --limit 100 --ids 2>/dev/null)'\n";
+    if (TakesJob(*command)) script += prefix + "-a '(aimaster list --limit 100 --ids --names 2>/dev/null)'\n";
     if (TakesInstance(*command)) script += prefix + "-a '(aimaster list --limit 100 --instances 2>/dev/null)'\n";
     if (TakesFiles(*command)) script += prefix + "-F\n";
     if (command == &kHelpCommand) script += prefix + "-a '" + CommandNames() + "'\n";
-    if (command == &kCompletionCommand) script += prefix + "-a 'bash zsh fish'\n";
+    if (const std::string words = LiteralWords(command->operands); !words.empty()) {
+      script += prefix + "-a " + FishQuoted(words) + "\n";
+    }
   }
   return script;
 }
@@ -128,7 +204,7 @@ const Command kCompletionCommand = {
     .operands = "bash|zsh|fish",
     .operands_min = 1,
     .operands_max = 1,
-    .summary = "a script that completes commands, options and jobs in a shell",
+    .summary = "a script that completes commands, options, their values and jobs in a shell",
     .details = "Prints the script; a shell reads it once per session, or from one of its start files.",
     .examples =
         "source <(aimaster completion bash)\naimaster completion fish > ~/.config/fish/completions/aimaster.fish",

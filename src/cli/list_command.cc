@@ -2,6 +2,7 @@
 #include <chrono>
 #include <cstdint>
 #include <nlohmann/json.hpp>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -23,6 +24,7 @@ constexpr std::chrono::milliseconds kAnswerMax{200};
 constexpr std::array kOptions = {
     Option{.name = "--json", .help = "as a JSON array"},
     Option{.name = "--ids", .help = "the ids alone, one a line"},
+    Option{.name = "--names", .help = "the names alone, each once, one a line; with --ids behind them"},
     Option{.name = "--instances", .help = "the instances of jobs that have not ended, one a line"},
     Option{.name = "--status", .value = "STATUS", .help = "only jobs in this status: Running, Failed, …"},
     Option{.name = "--limit", .short_name = "-n", .value = "N", .help = "at most so many jobs"},
@@ -112,10 +114,17 @@ int Run(const Arguments& arguments) {
     for (size_t i = 0; i < jobs.size(); ++i) list[i]["trouble"] = TroubleOf(*home, jobs[i]);
     return PrintJson(list);
   }
-  if (arguments.Has("--ids")) {
-    std::string ids;
-    for (const ListedJob& job : jobs) ids += job.spec.id.text() + "\n";
-    return Print(ids);
+  if (arguments.Has("--ids") || arguments.Has("--names")) {
+    std::string lines;
+    std::set<std::string> names;
+    for (const ListedJob& job : jobs) {
+      if (arguments.Has("--ids")) lines += job.spec.id.text() + "\n";
+      names.insert(job.spec.name);
+    }
+    if (arguments.Has("--names")) {
+      for (const std::string& name : names) lines += name + "\n";
+    }
+    return Print(lines);
   }
   if (arguments.Has("--instances")) return Print(InstancesOf(jobs));
   if (jobs.empty()) {

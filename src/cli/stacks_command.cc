@@ -102,6 +102,16 @@ Result<stacks::Capture> OfJob(const Arguments& arguments) {
   return ReadCapture(*directory, number);
 }
 
+int PrintAs(const std::string& format, const stacks::Capture& capture, bool all) {
+  const Terminal terminal = LookAt(1);
+  const stacks::TextOptions options{.colours = terminal.colours, .width = terminal.width, .all = all};
+  if (format == "json") return Print(stacks::FormatJson(capture));
+  if (format == "tree") return Print(stacks::FormatTree(capture, options));
+  if (format == "folded") return Print(stacks::FormatFolded(capture, all));
+  if (format == "dot") return Print(stacks::FormatDot(capture, all));
+  return Print(stacks::FormatText(capture, options));
+}
+
 int Run(const Arguments& arguments) {
   const bool merges = arguments.operands.front() == kMerge && arguments.operands.size() > 1;
   if (arguments.operands.front() == kMerge && !merges && !LookUpJob(std::string(kMerge))) {
@@ -124,14 +134,9 @@ int Run(const Arguments& arguments) {
   const Result<stacks::Capture> capture =
       merges ? MergeDumpFiles({arguments.operands.begin() + 1, arguments.operands.end()}) : OfJob(arguments);
   if (!capture) return Complain(capture.error());
-  const Terminal terminal = LookAt(1);
-  const stacks::TextOptions options{
-      .colours = terminal.colours, .width = terminal.width, .all = arguments.Has("--all")};
-  if (format == "json") return Print(stacks::FormatJson(*capture));
-  if (format == "tree") return Print(stacks::FormatTree(*capture, options));
-  if (format == "folded") return Print(stacks::FormatFolded(*capture, options.all));
-  if (format == "dot") return Print(stacks::FormatDot(*capture, options.all));
-  return Print(stacks::FormatText(*capture, options));
+  const int printed = PrintAs(format, *capture, arguments.Has("--all"));
+  const bool took_none = arguments.Has("--now") && capture->threads.empty();
+  return took_none && printed == kExitSuccess ? kExitFailure : printed;
 }
 
 }  // namespace
@@ -151,7 +156,9 @@ const Command kStacksCommand = {
         "the job's directory after its end; the last 16 are kept.\n\n"
         "--now has all nodes take stacks of the running job, which goes on: its processes stand still for a fraction "
         "of "
-        "a second each. It takes at most the job's --stack-timeout, whatever tools and nodes do.\n\n"
+        "a second each. It takes at most the job's --stack-timeout, whatever tools and nodes do. The exit code is 1 "
+        "where "
+        "no stack could be taken at all; what is printed says why.\n\n"
         "merge does the same with files that you have: dumps of py-spy, pystack, eu-stack, gdb or Python's "
         "faulthandler, "
         "or captures of AIMaster. The rank of a dump is the number behind `rank` in the file's name (rank12.txt), else "
