@@ -157,6 +157,33 @@ print("INTERVAL", interval(), flush=True)
     assert finished.stdout.count("INTERVAL None") == 2, finished
 
 
+@pytest.mark.parametrize("stage", [
+    "with jm.hang_detect(60): time.sleep(7)",
+    "with jm.hang_detect(-1): time.sleep(7)",
+    "jm.hang_detect(60)(time.sleep)(7)",
+    "monitor.reset_config(job_hang_interval=60); time.sleep(7); monitor.reset_config(job_hang_interval=3)",
+], ids=["longer", "off", "decorator", "reset"])
+def test_a_silent_first_step_is_no_hang_and_what_stands_still_after_it_is(home, stage):
+    """A model that is compiled, say, says nothing for more than two intervals; nobody has to switch detection off for
+    the rest of the run because of that."""
+    code = ASK + f"""
+monitor = jm.Monitor()
+if os.environ['AIMASTER_ROUND'] == '0':
+    {stage}
+    print('the first step took long', flush=True)
+    for step in range(4): assert jm.report_step(step).ok(); time.sleep(1)
+    time.sleep(600)
+print('done', flush=True)
+"""
+    finished = home.run("--enable-job-restart=True", "--enable-job-hang-detection=True", "--job-hang-interval=3",
+                        "--stop-grace", 1, "--", *python(code), timeout=120)
+    assert finished.code == 0, finished
+    record, = home.records()
+    assert (record["fault"], record["result"]) == ("JobHang", "Restarted")
+    assert "the job hangs: all ranks silent for 3." in record["error_message"], record
+    assert finished.stdout.splitlines() == ["the first step took long", "done"]
+
+
 def test_a_new_round_starts_from_the_flag_again(home):
     code = ASK + ("print('FOUND', interval(), flush=True)\n"
                   "if os.environ['AIMASTER_ROUND'] == '0':\n"
