@@ -13,6 +13,7 @@
 #include <cstdlib>
 
 #include "agent/stack_limits.h"
+#include "core/argv.h"
 
 namespace aimaster::agent {
 namespace {
@@ -27,13 +28,6 @@ std::vector<std::string> CleanEnvironment() {
     if (const char* value = std::getenv(name)) environment.push_back(std::string(name) + "=" + value);
   }
   return environment;
-}
-
-std::vector<char*> Pointers(std::vector<std::string>& texts) {
-  std::vector<char*> pointers;
-  for (std::string& text : texts) pointers.push_back(text.data());
-  pointers.push_back(nullptr);
-  return pointers;
 }
 
 [[noreturn]] void Become(char* const* arguments, char* const* environment, int output, int error, pid_t parent) {
@@ -68,7 +62,7 @@ void ToolRuns::Start(size_t id, const std::vector<std::string>& arguments, RunCl
   run.result.id = id;
   run.deadline = deadline;
   std::vector<std::string> words = arguments, variables = CleanEnvironment();
-  const std::vector<char*> argument_pointers = Pointers(words), variable_pointers = Pointers(variables);
+  const std::vector<char*> argument_pointers = ArgvOf(words), variable_pointers = ArgvOf(variables);
   int output[2] = {-1, -1}, error[2] = {-1, -1};
   if (::pipe2(output, O_CLOEXEC) != 0 || ::pipe2(error, O_CLOEXEC) != 0) {
     for (const int fd : {output[0], output[1]}) {

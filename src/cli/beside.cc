@@ -19,6 +19,7 @@
 #include <optional>
 
 #include "cli/command_lookup.h"
+#include "core/argv.h"
 
 namespace aimaster::cli {
 namespace {
@@ -26,18 +27,11 @@ namespace {
 constexpr std::array kForwarded = {SIGTERM, SIGHUP, SIGINT, SIGQUIT, SIGUSR1, SIGUSR2};
 constexpr std::chrono::seconds kGrace{2};  // from SIGTERM to SIGKILL, once its companion has ended
 
-std::vector<char*> Pointers(std::vector<std::string>& strings) {
-  std::vector<char*> pointers;
-  for (std::string& string : strings) pointers.push_back(string.data());
-  pointers.push_back(nullptr);
-  return pointers;
-}
-
 // In the child. What went wrong goes through the pipe, which a successful execve closes.
 [[noreturn]] void Become(const BesideCommand& beside, const sigset_t& mask, pid_t parent, int trouble) {
   std::vector<std::string> command = beside.command, environment;
   for (const auto& [name, value] : beside.environment) environment.push_back(name + "=" + value);
-  const std::vector<char*> argv = Pointers(command), envp = Pointers(environment);
+  const std::vector<char*> argv = ArgvOf(command), envp = ArgvOf(environment);
   ::prctl(PR_SET_PDEATHSIG, SIGKILL);
   if (::getppid() != parent) ::_exit(1);
   ::signal(SIGPIPE, SIG_DFL);

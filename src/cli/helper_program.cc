@@ -14,6 +14,8 @@
 #include <system_error>
 
 #include "cli/text.h"
+#include "core/argv.h"
+#include "journal/files.h"
 
 namespace aimaster::cli {
 namespace {
@@ -31,14 +33,7 @@ class MemoryFile {
   MemoryFile& operator=(const MemoryFile&) = delete;
 
   int descriptor() const { return descriptor_; }
-  bool Write(std::string_view text) {
-    while (!text.empty()) {
-      const ssize_t written = write(descriptor_, text.data(), text.size());
-      if (written <= 0) return false;
-      text.remove_prefix(static_cast<size_t>(written));
-    }
-    return lseek(descriptor_, 0, SEEK_SET) == 0;
-  }
+  bool Write(std::string_view text) { return WriteAll(descriptor_, text) && lseek(descriptor_, 0, SEEK_SET) == 0; }
   std::string Read(size_t max_bytes) const {
     struct stat status{};
     if (fstat(descriptor_, &status) != 0) return {};
@@ -69,9 +64,7 @@ Result<HelperEnd> RunHelper(const std::string& name, std::vector<std::string> wo
   posix_spawn_file_actions_adddup2(&actions, out.descriptor(), STDOUT_FILENO);
   posix_spawn_file_actions_adddup2(&actions, complaint.descriptor(), STDERR_FILENO);
   words.insert(words.begin(), program);
-  std::vector<char*> argv;
-  for (std::string& word : words) argv.push_back(word.data());
-  argv.push_back(nullptr);
+  const std::vector<char*> argv = ArgvOf(words);
   pid_t pid = 0;
   const int failed = posix_spawn(&pid, program.c_str(), &actions, nullptr, argv.data(), environ);
   posix_spawn_file_actions_destroy(&actions);

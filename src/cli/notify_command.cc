@@ -13,6 +13,7 @@
 #include "cli/report.h"
 #include "cli/table.h"
 #include "cli/text.h"
+#include "core/argv.h"
 #include "core/nearest_name.h"
 #include "notify/event_catalog.h"
 
@@ -31,9 +32,7 @@ int Test(const Arguments& arguments) {
   std::vector<std::string> words = {program, "test", arguments.operands[1]};
   if (arguments.Has("--sink")) words.insert(words.end(), {"--sink", arguments.Text("--sink")});
   if (arguments.Has("--json")) words.emplace_back("--json");
-  std::vector<char*> argv;
-  for (std::string& word : words) argv.push_back(word.data());
-  argv.push_back(nullptr);
+  const std::vector<char*> argv = ArgvOf(words);
   execv(program.c_str(), argv.data());
   return Complain({ErrorKind::kEnvironment, InQuotes(program) + ": " + std::strerror(errno)});
 }

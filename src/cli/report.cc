@@ -7,22 +7,9 @@
 #include <nlohmann/json.hpp>
 
 #include "cli/text.h"
+#include "journal/files.h"
 
 namespace aimaster::cli {
-namespace {
-
-bool WriteAll(int descriptor, std::string_view bytes) {
-  while (!bytes.empty()) {
-    const ssize_t written = write(descriptor, bytes.data(), bytes.size());
-    if (written < 0 && errno == EINTR) continue;
-    if (written <= 0) return false;
-    bytes.remove_prefix(static_cast<size_t>(written));
-  }
-  return true;
-}
-
-}  // namespace
-
 int Complain(const Error& error) {
   WriteAll(STDERR_FILENO, "aimaster: " + OneLine(error.message) + "\n");
   return error.kind == ErrorKind::kUsage ? kExitUsage : kExitFailure;

@@ -5,6 +5,8 @@
 #include <cstdint>
 #include <cstring>
 
+#include "core/character_border.h"
+
 namespace aimaster {
 namespace {
 
@@ -276,7 +278,7 @@ std::string_view CleanLine(std::string_view line, std::string& buffer) {
     if (c == 0x1b) {
       taken = AnsiLength(rest);
     } else if (c == '\b') {
-      while (end > begin && (static_cast<unsigned char>(end[-1]) & 0xc0) == 0x80) --end;
+      while (end > begin && IsContinuation(end[-1])) --end;
       if (end > begin) --end;
     } else if (c < 0x80) {
       *end++ = c == '\t' ? '\t' : ' ';
@@ -343,9 +345,7 @@ std::string OneLine(std::string_view text, size_t max_bytes) {
     }
   }
   if (line.size() <= max_bytes) return line;
-  size_t cut = max_bytes > kEllipsis.size() ? max_bytes - kEllipsis.size() : 0;
-  while (cut > 0 && (static_cast<unsigned char>(line[cut]) & 0xc0) == 0x80) --cut;
-  line.resize(cut);
+  line.resize(CharacterBorder(line, max_bytes > kEllipsis.size() ? max_bytes - kEllipsis.size() : 0));
   if (max_bytes >= kEllipsis.size()) line += kEllipsis;
   return line;
 }

@@ -1,6 +1,5 @@
 #include "detect/rules_yaml.h"
 
-#include <yaml-cpp/eventhandler.h>
 #include <yaml-cpp/yaml.h>
 
 #include <algorithm>
@@ -10,9 +9,10 @@
 #include <functional>
 #include <initializer_list>
 #include <set>
-#include <sstream>
 #include <string>
 #include <utility>
+
+#include "detect/yaml_documents.h"
 
 namespace aimaster {
 namespace {
@@ -20,33 +20,6 @@ namespace {
 // Carries an error out of the depths of this file; it never leaves it (yaml-cpp throws anyway).
 struct Refused {
   std::string message;
-};
-
-// Sees how many documents there are. YAML::LoadAll would tell as well, but takes some texts, a lone comma say, for
-// documents without end.
-class DocumentCounter : public YAML::EventHandler {
- public:
-  static bool IsMoreThanOne(std::string_view text) {
-    std::istringstream stream{std::string(text)};
-    YAML::Parser parser(stream);
-    DocumentCounter counter;
-    while (counter.documents_ < 2 && parser.HandleNextDocument(counter)) {
-    }
-    return counter.documents_ > 1;
-  }
-
- private:
-  void OnDocumentStart(const YAML::Mark&) override { ++documents_; }
-  void OnDocumentEnd() override {}
-  void OnNull(const YAML::Mark&, YAML::anchor_t) override {}
-  void OnAlias(const YAML::Mark&, YAML::anchor_t) override {}
-  void OnScalar(const YAML::Mark&, const std::string&, YAML::anchor_t, const std::string&) override {}
-  void OnSequenceStart(const YAML::Mark&, const std::string&, YAML::anchor_t, YAML::EmitterStyle::value) override {}
-  void OnSequenceEnd() override {}
-  void OnMapStart(const YAML::Mark&, const std::string&, YAML::anchor_t, YAML::EmitterStyle::value) override {}
-  void OnMapEnd() override {}
-
-  int documents_ = 0;
 };
 
 // Where we are, for error messages: "rule 'CudaEcc'", or "rule 3" before its code is known.
@@ -251,7 +224,7 @@ Result<RuleSet> ParseRulesYaml(std::string_view text, const RulesReading& readin
     return Fail(ErrorKind::kUsage, "rules: the file is larger than 1 MiB: split it or remove rules");
   }
   try {
-    if (DocumentCounter::IsMoreThanOne(text))
+    if (HasManyDocuments(text))
       return Fail(ErrorKind::kUsage, "rules: more than one document: all but one would be lost");
     return ParseRoot(YAML::Load(std::string(text)), reading);
   } catch (const Refused& refused) {

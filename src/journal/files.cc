@@ -35,17 +35,17 @@ class Descriptor {
   int fd_;
 };
 
-bool WriteAll(int fd, std::string_view bytes) {
+}  // namespace
+
+bool WriteAll(int descriptor, std::string_view bytes) {
   while (!bytes.empty()) {
-    const ssize_t written = write(fd, bytes.data(), bytes.size());
+    const ssize_t written = write(descriptor, bytes.data(), bytes.size());
     if (written < 0 && errno == EINTR) continue;
-    if (written < 0) return false;
+    if (written <= 0) return false;
     bytes.remove_prefix(static_cast<size_t>(written));
   }
   return true;
 }
-
-}  // namespace
 
 Status WriteFileAtomically(const std::filesystem::path& path, std::string_view bytes, mode_t mode) {
   // No two writers share a temporary file, and none is deterred by what a dead one has left behind.

@@ -11,6 +11,9 @@
 
 namespace aimaster {
 
+// The loop around write(2): all of it; false when the descriptor takes no more, with errno.
+bool WriteAll(int descriptor, std::string_view bytes);
+
 // A reader sees the old bytes or the new ones, also after a crash of the machine. `mode` as in open(2).
 Status WriteFileAtomically(const std::filesystem::path& path, std::string_view bytes, mode_t mode);
 

@@ -20,6 +20,7 @@
 #include <utility>
 #include <variant>
 
+#include "core/argv.h"
 #include "core/overloaded.h"
 #include "core/quote.h"
 #include "notify/plan.h"
@@ -66,9 +67,7 @@ int SpawnWithPipes(std::vector<std::string> words, const Pipe& in, const Pipe& o
   posix_spawnattr_setsigdefault(&attributes, &all);
   posix_spawnattr_setpgroup(&attributes, 0);
   posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETPGROUP | POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF);
-  std::vector<char*> argv;
-  for (std::string& word : words) argv.push_back(word.data());
-  argv.push_back(nullptr);
+  const std::vector<char*> argv = ArgvOf(words);
   const int failed = posix_spawn(&pid, argv[0], &actions, &attributes, argv.data(), environ);
   posix_spawn_file_actions_destroy(&actions);
   posix_spawnattr_destroy(&attributes);

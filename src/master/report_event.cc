@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "core/character_border.h"
 #include "core/failure.h"
 
 namespace aimaster {
@@ -11,12 +12,7 @@ namespace {
 constexpr std::chrono::hours kOrphanedMax{24 * 3650};
 
 // At most kErrorTextMaxBytes, cut between characters.
-std::string Bounded(const std::string& text) {
-  if (text.size() <= kErrorTextMaxBytes) return text;
-  size_t end = kErrorTextMaxBytes;
-  while (end > 0 && (static_cast<unsigned char>(text[end]) & 0xC0) == 0x80) --end;
-  return text.substr(0, end);
-}
+std::string Bounded(const std::string& text) { return text.substr(0, CharacterBorder(text, kErrorTextMaxBytes)); }
 
 const InstanceState* Find(const JobState& job, const v1::AttemptId& id) {
   return id.instance() < job.instances.size() ? &job.instances[id.instance()] : nullptr;

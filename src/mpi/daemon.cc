@@ -12,6 +12,7 @@
 #include <cstring>
 #include <filesystem>
 
+#include "core/argv.h"
 #include "mpi/environment.h"
 
 namespace aimaster::mpi {
@@ -39,12 +40,11 @@ std::string HydraHook() {
 
 // Everything that allocates is done before the fork.
 struct Prepared {
-  explicit Prepared(const std::string& command) : variables(EnvironmentOf(command)), words{"sh", "-c", command} {
-    for (std::string& variable : variables) environment.push_back(variable.data());
-    for (std::string& word : words) arguments.push_back(word.data());
-    environment.push_back(nullptr);
-    arguments.push_back(nullptr);
-  }
+  explicit Prepared(const std::string& command)
+      : variables(EnvironmentOf(command)),
+        words{"sh", "-c", command},
+        environment(ArgvOf(variables)),
+        arguments(ArgvOf(words)) {}
   std::vector<std::string> variables, words;
   std::vector<char*> environment, arguments;
 };

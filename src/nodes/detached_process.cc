@@ -5,6 +5,8 @@
 #include <spawn.h>
 #include <unistd.h>
 
+#include "core/argv.h"
+
 namespace aimaster {
 namespace {
 
@@ -34,9 +36,7 @@ class DetachedSpawn {
 
   // 0 and the process, or an errno.
   int Start(std::vector<std::string>& words, pid_t& pid) {
-    std::vector<char*> argv;
-    for (std::string& word : words) argv.push_back(word.data());
-    argv.push_back(nullptr);
+    const std::vector<char*> argv = ArgvOf(words);
     return posix_spawn(&pid, argv[0], &actions_, &attributes_, argv.data(), environ);
   }
 

@@ -14,7 +14,9 @@
 #include <utility>
 #include <vector>
 
+#include "core/argv.h"
 #include "core/quote.h"
+#include "journal/files.h"
 
 namespace aimaster::notify {
 namespace {
@@ -39,21 +41,9 @@ void Replace(pid_t group, pid_t by) {
 int MakeInput(const std::string& text) {
   const int input = memfd_create("aimaster-event", MFD_CLOEXEC);
   if (input < 0) return -1;
-  size_t written = 0;
-  while (written < text.size()) {
-    const ssize_t some = write(input, text.data() + written, text.size() - written);
-    if (some <= 0) break;
-    written += static_cast<size_t>(some);
-  }
+  WriteAll(input, text);  // memory that is short shortens it
   lseek(input, 0, SEEK_SET);
   return input;
-}
-
-std::vector<char*> Pointers(std::vector<std::string>& texts) {
-  std::vector<char*> pointers;
-  for (std::string& text : texts) pointers.push_back(text.data());
-  pointers.push_back(nullptr);
-  return pointers;
 }
 
 std::vector<std::string> Environment(const CommandInput& input) {
@@ -94,7 +84,7 @@ CommandRun::CommandRun(const Sink& spec, const CommandInput& input)
 
 void CommandRun::Start(const Sink& spec, const CommandInput& input) {
   std::vector<std::string> words = spec.command, environment = Environment(input);
-  const std::vector<char*> argv = Pointers(words), variables = Pointers(environment);
+  const std::vector<char*> argv = ArgvOf(words), variables = ArgvOf(environment);
   const std::string directory = spec.directory.empty() ? "/" : spec.directory;
   std::array<int, 2> output{-1, -1}, failure{-1, -1};
   const int standard_input = MakeInput(input.standard_input);

@@ -14,8 +14,10 @@
 #include <string>
 #include <vector>
 
+#include "core/clocks.h"
 #include "core/count.h"
 #include "core/quote.h"
+#include "journal/files.h"
 #include "journal/job_directory.h"
 #include "journal/job_reader.h"
 #include "notify/message_reader.h"
@@ -30,20 +32,9 @@ namespace {
 constexpr milliseconds kLookAnyway{2000};  // should nobody say that there is something to see
 constexpr milliseconds kLookAgain{200};    // after a journal that could not be read
 constexpr milliseconds kPassPace{60'000};  // each sink's bookmark is a write
+constexpr int64_t kEventsPerLook = 1000;
 
-Monotonic Now() { return {std::chrono::steady_clock::now().time_since_epoch()}; }
-Wall WallNow() { return {std::chrono::system_clock::now().time_since_epoch()}; }
-
-bool Say(const CourierSays& says) {
-  const std::string line = Encode(says);
-  for (size_t written = 0; written < line.size();) {
-    const ssize_t some = write(STDOUT_FILENO, line.data() + written, line.size() - written);
-    if (some < 0 && errno == EINTR) continue;
-    if (some <= 0) return false;
-    written += static_cast<size_t>(some);
-  }
-  return true;
-}
+bool Say(const CourierSays& says) { return WriteAll(STDOUT_FILENO, Encode(says)); }
 
 void Log(const std::string& line) { Say(CourierLog{line}); }
 
@@ -110,9 +101,10 @@ class Courier {
     look_again_ = std::chrono::steady_clock::now() + kLookAnyway;
     const Result<std::vector<NumberedEvent>> events =
         Open() && ReadPositions() && reader_->DataVersion()
-            ? reader_->ReadEventsAfter(read_)
+            ? reader_->ReadEventsAfter(read_, kEventsPerLook)
             : Fail(ErrorKind::kEnvironment, "the journal can't be read at this moment");
-    has_read_all_ = events.has_value();
+    has_read_all_ = events && static_cast<int64_t>(events->size()) < kEventsPerLook;
+    if (events && !has_read_all_) look_again_ = {};
     if (!events) {
       reader_.reset();
       look_again_ = std::chrono::steady_clock::now() + kLookAgain;
@@ -147,7 +139,7 @@ class Courier {
 
   void SendWhatMayGo() {
     for (size_t i = 0; i < lines_.size(); ++i) {
-      const Batch* batch = lines_[i]->queue.Take(Now());
+      const Batch* batch = lines_[i]->queue.Take(MonotonicNow());
       if (batch != nullptr) sender_.Start(i, *lines_[i]->sink, Write(*batch), WallNow());
     }
   }
@@ -173,12 +165,13 @@ class Courier {
       line.queue.OnDelivered();
       if (!line.trouble.empty()) Log(name + " takes messages again");
       line.trouble.clear();
-    } else if (line.queue.OnFailed(Now(), outcome) == SinkQueue::Failure::kTriedAgain) {
+    } else if (line.queue.OnFailed(MonotonicNow(), outcome) == SinkQueue::Failure::kTriedAgain) {
       // Once for each reason: a sink that is away for an hour is tried many times.
       if (line.trouble == outcome.answer) return;
       line.trouble = outcome.answer;
       Log(name + " at " + PlaceOf(*line.sink) + " did not take a message: " + outcome.answer + "; tried again in " +
-          FormatDuration(line.queue.next_try_in(Now())) + ", " + Count(line.queue.waiting(), "event") + " waiting");
+          FormatDuration(line.queue.next_try_in(MonotonicNow())) + ", " + Count(line.queue.waiting(), "event") +
+          " waiting");
       mark.kind = OutboxMark::Kind::kTrouble;
       Say(mark);
       return;
@@ -198,7 +191,7 @@ class Courier {
 
   void Wait() {
     milliseconds at_most = std::chrono::ceil<milliseconds>(look_again_ - std::chrono::steady_clock::now());
-    const Monotonic now = Now();
+    const Monotonic now = MonotonicNow();
     for (const auto& line : lines_) {
       const std::optional<Monotonic> deadline = line->queue.NextDeadline(now);
       if (deadline) at_most = std::min(at_most, std::chrono::ceil<milliseconds>(*deadline - now));

@@ -1,5 +1,6 @@
 #include "notify/message.h"
 
+#include "core/character_border.h"
 #include "core/quote.h"
 #include "journal/text_json.h"
 #include "notify/limits.h"
@@ -62,8 +63,7 @@ std::vector<Fact> BodyOf(const Letter& letter) {
 std::string CutTo(std::string_view text, size_t max_bytes) {
   constexpr std::string_view kCut = "…";
   if (text.size() <= max_bytes) return std::string(text);
-  size_t end = max_bytes < kCut.size() ? 0 : max_bytes - kCut.size();
-  while (end > 0 && (static_cast<unsigned char>(text[end]) & 0xC0) == 0x80) --end;
+  const size_t end = CharacterBorder(text, max_bytes < kCut.size() ? 0 : max_bytes - kCut.size());
   return std::string(text.substr(0, end)) + std::string(kCut);
 }
 

@@ -1,18 +1,17 @@
 #include "notify/plan_yaml.h"
 
-#include <yaml-cpp/eventhandler.h>
 #include <yaml-cpp/yaml.h>
 
 #include <algorithm>
 #include <cctype>
 #include <charconv>
 #include <span>
-#include <sstream>
 #include <utility>
 #include <vector>
 
 #include "core/nearest_name.h"
 #include "core/quote.h"
+#include "detect/yaml_documents.h"
 
 namespace aimaster::notify {
 namespace {
@@ -22,32 +21,6 @@ using Names = std::vector<std::string_view>;
 // Carries an error out of the depths of this file; it never leaves it (yaml-cpp throws anyway).
 struct Refused {
   std::string message;
-};
-
-// Sees how many documents there are; YAML::LoadAll takes some texts for documents without end.
-class DocumentCounter : public YAML::EventHandler {
- public:
-  static bool IsMoreThanOne(std::string_view text) {
-    std::istringstream stream{std::string(text)};
-    YAML::Parser parser(stream);
-    DocumentCounter counter;
-    while (counter.documents_ < 2 && parser.HandleNextDocument(counter)) {
-    }
-    return counter.documents_ > 1;
-  }
-
- private:
-  void OnDocumentStart(const YAML::Mark&) override { ++documents_; }
-  void OnDocumentEnd() override {}
-  void OnNull(const YAML::Mark&, YAML::anchor_t) override {}
-  void OnAlias(const YAML::Mark&, YAML::anchor_t) override {}
-  void OnScalar(const YAML::Mark&, const std::string&, YAML::anchor_t, const std::string&) override {}
-  void OnSequenceStart(const YAML::Mark&, const std::string&, YAML::anchor_t, YAML::EmitterStyle::value) override {}
-  void OnSequenceEnd() override {}
-  void OnMapStart(const YAML::Mark&, const std::string&, YAML::anchor_t, YAML::EmitterStyle::value) override {}
-  void OnMapEnd() override {}
-
-  int documents_ = 0;
 };
 
 std::string Joined(const Names& names) {
@@ -393,7 +366,7 @@ Result<Plan> ParsePlanYaml(std::string_view text, const Surroundings& surroundin
   const std::string& file = surroundings.file;
   if (text.size() > kFileMaxBytes) return Fail(ErrorKind::kUsage, file + ": larger than 256 KiB");
   try {
-    if (DocumentCounter::IsMoreThanOne(text)) {
+    if (HasManyDocuments(text)) {
       return Fail(ErrorKind::kUsage, file + ": more than one document: all but one would be lost");
     }
     return Reader(surroundings).Read(YAML::Load(std::string(text)));

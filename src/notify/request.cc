@@ -7,6 +7,7 @@
 #include <iterator>
 #include <nlohmann/json.hpp>
 
+#include "core/character_border.h"
 #include "notify/cloud_event.h"
 #include "notify/signature.h"
 
@@ -110,8 +111,7 @@ std::string MailHeaderText(std::string_view text) {
   if (std::ranges::all_of(text, [](unsigned char c) { return c >= ' ' && c < 0x7F; })) return std::string(text);
   std::string encoded;
   while (!text.empty()) {
-    size_t end = std::min(kPieceMaxBytes, text.size());
-    while (end < text.size() && end > 1 && (static_cast<unsigned char>(text[end]) & 0xC0) == 0x80) --end;
+    const size_t end = std::max<size_t>(1, CharacterBorder(text, kPieceMaxBytes));  // also of what is no text
     encoded += (encoded.empty() ? "" : "\r\n ") + ("=?UTF-8?B?" + Base64(text.substr(0, end)) + "?=");
     text.remove_prefix(end);
   }

@@ -1,5 +1,6 @@
 #include "stacks/frame.h"
 
+#include "core/character_border.h"
 #include "core/quote.h"
 
 namespace aimaster::stacks {
@@ -7,7 +8,7 @@ namespace aimaster::stacks {
 std::string CleanName(std::string_view text) {
   if (text.size() > kNameMaxBytes) {  // the end of a path says more than its beginning
     text.remove_prefix(text.size() - kNameMaxBytes);
-    while (!text.empty() && (static_cast<unsigned char>(text.front()) & 0xC0) == 0x80) text.remove_prefix(1);
+    while (!text.empty() && IsContinuation(text.front())) text.remove_prefix(1);
   }
   return IsPrintable(text) ? std::string(text) : Printable(text);
 }
