@@ -76,8 +76,11 @@ def running(home, count, *arguments, env=None, prefix=(), ready=None):
     run.wait()
 
 
-def stacks(home, job, *arguments):
-    return home.call("stacks", job, *arguments).json()
+def stacks(home, job, *arguments, code=0):
+    """1: no stack at all could be taken."""
+    told = home.call("stacks", job, *arguments)
+    assert told.code == code, told
+    return json.loads(told.stdout)
 
 
 def functions(group):
@@ -206,7 +209,7 @@ def test_a_tool_that_hangs_costs_its_time_and_leaves_nobody_stopped(home, train,
     with running(home, 3, "--workers", "3", "--stack-timeout", "3", "--stack-tool", "py-spy", "--", *train,
                  env=with_tools(tools), ready="ready") as job:
         began = time.monotonic()
-        told = stacks(home, job, "--now", "--json")
+        told = stacks(home, job, "--now", "--json", code=1)
         assert time.monotonic() - began < 8
         assert all("did not answer in time" in one["reason"] for one in told["without_stacks"]), told
         assert [one["rank"] for one in told["without_stacks"]] == [0, 1, 2]
@@ -222,7 +225,9 @@ def test_the_process_that_takes_stacks_is_killed_and_nobody_stays_stopped(home, 
         asked = home.start("stacks", "--now", "--json", job)
         helper = int(wait_for(lambda: (tmp_path / "helper").exists() and (tmp_path / "helper").read_text(), "a tool"))
         os.kill(helper, signal.SIGKILL)
-        told = asked.wait().json()
+        answer = asked.wait()
+        assert answer.code == 1, answer
+        told = json.loads(answer.stdout)
         assert "ended without an answer" in told["without_stacks"][0]["reason"], told
         for pid in home.rank_processes(job).values():
             wait_for(lambda pid=pid: stat_fields(pid)[0] in "SR", "it to go on")
@@ -241,7 +246,7 @@ def test_without_a_tool_the_reason_says_what_to_install(home, train):
 @needs_ptrace
 def test_where_ptrace_is_refused_the_reason_says_what_to_allow(home, train):
     with running(home, 3, "--workers", "3", "--", *train, ready="ready", prefix=WITHOUT_PTRACE) as job:
-        told = stacks(home, job, "--now", "--json")
+        told = stacks(home, job, "--now", "--json", code=1)
         assert told["ranks_answered"] == ""
         assert "SYS_PTRACE" in told["without_stacks"][0]["reason"], told
 
