@@ -139,15 +139,6 @@ def test_a_journal_of_a_newer_version_is_left_alone(home):
     assert len(jobs) == 2 and jobs[1]["job_id"] == newer, "one that can't be read does not hide the others"
 
 
-def test_an_ambiguous_name_lists_the_candidates(home):
-    for _ in range(2):
-        assert home.run("--name", "twin", "--", "/bin/true").code == 0
-    finished = home.call("get", "twin")
-    assert finished.code == 1, finished
-    for job in home.list():
-        assert job["job_id"] in finished.stderr
-
-
 def test_a_person_without_privileges_runs_jobs_too(home):
     if os.geteuid() != 0:
         pytest.skip("the other tests run without privileges already")
