@@ -161,9 +161,10 @@ std::string FishScript() {
     const std::string name(command->name);
     script += "complete -c aimaster -n __fish_use_subcommand -a " + name + " -d " + FishQuoted(command->summary) + "\n";
     const std::string prefix = "complete -c aimaster -n '__fish_seen_subcommand_from " + name + "' ";
-    const auto value = [](std::string_view name, std::string_view what, const std::string& choices) {
+    const auto value = [](std::string_view option_name, std::string_view what, const std::string& choices) {
       if (!choices.empty()) return " -x -a " + FishQuoted(choices);
-      return std::string(what == "FILE" || what == "DIR" || name == "workdir" || name == "log-dir" ? " -r -F" : " -x");
+      return std::string(
+          what == "FILE" || what == "DIR" || option_name == "workdir" || option_name == "log-dir" ? " -r -F" : " -x");
     };
     for (const Option& option : command->options) {
       script += prefix + "-l " + std::string(option.name.substr(2));
