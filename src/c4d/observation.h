@@ -27,6 +27,9 @@
 
 namespace aimaster::c4d {
 
+// Whether the device, or the progress of the library, has begun with an operation.
+enum class Start : uint8_t { kUnknown, kNotStarted, kStarted };
+
 inline constexpr Duration kNoAge = Duration::min();
 inline constexpr uint64_t kUnknown = UINT64_MAX;
 
@@ -49,9 +52,6 @@ enum class Function : uint8_t {
 };
 std::string_view Name(Function function);  // "AllReduce"
 inline bool IsPointToPoint(Function function) { return function == Function::kSend || function == Function::kReceive; }
-
-// Whether the device, or the progress of the library, has begun with an operation.
-enum class Start : uint8_t { kUnknown, kNotStarted, kStarted };
 
 // One that was issued and has not completed.
 struct Operation {
