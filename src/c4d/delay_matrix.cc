@@ -98,7 +98,10 @@ std::vector<Verdict> DelayMatrix::CloseWindow() {
                                " as long as usual; with others both are as fast as anybody.");
     found.emplace_back(true, -heat.average(), std::move(verdict));
   }
-  std::ranges::stable_sort(found, {}, [](const auto& one) { return std::pair(std::get<0>(one), std::get<1>(one)); });
+  std::ranges::sort(found, {}, [](const auto& one) {
+    return std::tuple(std::get<0>(one), std::get<1>(one), std::get<2>(one).ranks.front(),
+                      std::get<2>(one).ranks.back());
+  });
   std::vector<Verdict> verdicts;
   for (auto& one : found) {
     if (verdicts.size() < limits_.verdicts_max) verdicts.push_back(std::move(std::get<2>(one)));
