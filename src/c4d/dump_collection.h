@@ -1,0 +1,60 @@
+// DumpCollection: the dumps that somebody found after a job had stopped, in whatever state, put together to one
+// observation of all ranks.
+//
+// A folder of dumps is like a box of witness reports: some are missing, some torn, some are of another accident, some
+// are there twice. Each that can't be used is named with the reason, and the rest is used. What a torn report says is
+// true, but what it does not say means nothing: its rank counts as not observed, so nobody is accused for a page that
+// was lost.
+//
+// Ages. A dump does not say when it was made. So what is known of an operation's age is a least: it is older than what
+// was recorded later. "Later" on the rank's own clock, or on the middle one of all ranks' clocks, which one clock that
+// runs wrong does not move. An age below `shortest_age` would wrongly say that an operation is young, and is not told.
+#pragma once
+
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "c4d/observation.h"
+#include "c4d/rank_dump.h"
+#include "core/time.h"
+
+namespace aimaster::c4d {
+
+// A file about which something has to be said.
+struct DumpNote {
+  std::string file;
+  std::string reason;    // follows the file's name: "is neither a pickle nor JSON"
+  bool is_used = false;  // in part
+};
+
+struct DumpReading {
+  Observation observation;
+  std::vector<DumpNote> notes;      // by file
+  size_t ranks_seen = 0;            // whose dump is whole
+  size_t dumps_used = 0;            // also those in part
+  std::optional<Wall> last_record;  // the newest in the job, by the middle one of the ranks' clocks
+};
+
+class DumpCollection {
+ public:
+  // A file's name, and what it holds, which is not needed any more afterwards.
+  void Add(std::string file, std::string_view bytes);
+  // One that the caller could not read. The reason follows the file's name.
+  void LeaveOut(std::string file, std::string reason);
+  // Once, at the end.
+  DumpReading Take(Duration shortest_age);
+
+ private:
+  void KeepOnePerRank();
+  void LeaveOutOtherJobs();
+  void NoteWhatIsMissing();
+
+  GroupTable groups_;
+  std::vector<RankDump> dumps_;
+  std::vector<DumpNote> notes_;
+};
+
+}  // namespace aimaster::c4d
