@@ -1,10 +1,12 @@
-// Feeds the reader of dumps with anything, once alone and once among the dumps of a small job.
+// Feeds the reader of dumps with anything, once alone and once among the dumps of a small job, and the analysis with
+// what comes of it.
 #include <algorithm>
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
 
 #include "c4d/dump_collection.h"
+#include "c4d/hangs.h"
 #include "core/check.h"
 #include "core/quote.h"
 
@@ -41,6 +43,9 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     }
     for (const Communicator& communicator : observation.communicators) {
       CHECK(IsPrintable(communicator.name) && std::ranges::is_sorted(communicator.members));
+    }
+    for (const Verdict& verdict : FindHangs(observation, {})) {
+      for (const Rank rank : verdict.ranks) CHECK(Value(rank) < observation.ranks.size());
     }
   }
   return 0;

@@ -1,35 +1,15 @@
 // Dumps for the tests: those of real incidents, and small ones of jobs made up, as JSON.
 #pragma once
 
-#include <gtest/gtest.h>
-
-#include <algorithm>
-#include <cstdlib>
-#include <filesystem>
-#include <fstream>
-#include <iterator>
 #include <map>
 #include <nlohmann/json.hpp>
 #include <string>
-#include <string_view>
 #include <vector>
 
 namespace aimaster::c4d {
 
 // File names without the suffix that the repository gives them, and their bytes.
-inline std::map<std::string, std::string> ReadIncident(const std::string& name) {
-  const char* source = std::getenv("AIMASTER_SOURCE");
-  EXPECT_NE(source, nullptr) << "run by ctest, or set AIMASTER_SOURCE to the repository's root";
-  std::map<std::string, std::string> files;
-  if (source == nullptr) return files;
-  const std::filesystem::path folder = std::filesystem::path(source) / "tests/data/c4d" / name;
-  for (const auto& entry : std::filesystem::directory_iterator(folder)) {
-    if (entry.path().extension() != ".pickle") continue;
-    std::ifstream file(entry.path(), std::ios::binary);
-    files[entry.path().stem().string()] = std::string((std::istreambuf_iterator<char>(file)), {});
-  }
-  return files;
-}
+std::map<std::string, std::string> ReadIncident(const std::string& name);
 
 // A rank's dump, group by group.
 class DumpMaker {

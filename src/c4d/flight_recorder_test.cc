@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 #include "c4d/dump_test_support.h"
 
 namespace aimaster::c4d {

@@ -37,8 +37,8 @@ class World:
         return [entry for entry in self.issued[rank] if entry[1] > self.done[entry[0]]]
 
     def run(self, outside=(), inside=(), at=40):
-        """Until nothing moves. `outside`: ranks that issue no more from their operation `at` on, when all before is done.
-        `inside`: what they issue from there on is never done, and after one more they wait for it."""
+        """Until nothing moves. `outside`: ranks that issue no more from their operation `at` on, when all before is
+        done. `inside`: what they issue from there on is never done, and after one more they wait for it."""
         stuck_from = {}
         moved = True
         time = 0

@@ -115,7 +115,8 @@ def test_a_mixed_folder_is_used_as_far_as_it_goes(home, tmp_path):
     answer = analyze(home, folder)
     assert accused(answer) == [5] and answer["ranks_seen"] == 8
     reasons = {entry["file"]: entry["reason"] for entry in answer["files_left_out"]}
-    assert set(reasons) == {"notes.txt", "nothing", "trace_rank_2", "torn_4", "hostile_0", "other_3", "huge_6", "pipe_1"}
+    assert set(reasons) == {"notes.txt", "nothing", "trace_rank_2", "torn_4", "hostile_0", "other_3", "huge_6",
+                            "pipe_1"}
     assert reasons["hostile_0"].startswith("is refused: it would import a name")
     assert reasons["huge_6"].startswith("is larger than")
     assert reasons["other_3"].startswith("is of another job")
