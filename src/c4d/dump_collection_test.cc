@@ -13,7 +13,7 @@ namespace {
 using namespace std::chrono_literals;
 using Files = std::map<std::string, std::string>;
 
-DumpReading Read(const Files& files, Duration shortest_age = 10s) {
+DumpReading ReadFolder(const Files& files, Duration shortest_age = 10s) {
   DumpCollection collection;
   for (const auto& [name, bytes] : files) collection.Add(name, bytes);
   return collection.Take(shortest_age);
@@ -57,7 +57,7 @@ void ExpectSound(const Observation& observation) {
 }
 
 TEST(DumpCollection, ARealIncidentIsSeenByAllItsRanks) {
-  const DumpReading reading = Read(ReadIncident("incident-b"));
+  const DumpReading reading = ReadFolder(ReadIncident("incident-b"));
   const Observation& observation = reading.observation;
   EXPECT_EQ(Notes(reading), "");
   EXPECT_EQ(reading.ranks_seen, 16);
@@ -82,7 +82,7 @@ TEST(DumpCollection, ARealIncidentIsSeenByAllItsRanks) {
 }
 
 TEST(DumpCollection, APipelineSendsAndItsCountersAreNotThoseOfCollectives) {
-  const DumpReading reading = Read(ReadIncident("incident-b"));
+  const DumpReading reading = ReadFolder(ReadIncident("incident-b"));
   const MemberState* state = Find(reading.observation, "43", 0);
   ASSERT_NE(state, nullptr);
   EXPECT_TRUE(state->carries_point_to_point);
@@ -98,7 +98,7 @@ TEST(DumpCollection, APipelineSendsAndItsCountersAreNotThoseOfCollectives) {
 TEST(DumpCollection, WhatMembersSayOfARankWithoutADumpIsKnown) {
   Files files = ReadIncident("incident-a");
   for (const char* file : {"_dump_3", "_dump_15"}) files.erase(file);
-  const DumpReading reading = Read(files);
+  const DumpReading reading = ReadFolder(files);
   EXPECT_EQ(reading.ranks_seen, 14);
   ASSERT_EQ(reading.observation.ranks.size(), 16);
   EXPECT_FALSE(reading.observation.ranks[15].is_observed);
@@ -110,7 +110,7 @@ TEST(DumpCollection, ACutDumpObservesNobodyButWhatItSaysIsKept) {
   Files files = ReadIncident("incident-b");
   std::string& cut = files["_dump_11"];
   cut.resize(cut.size() - 300);
-  const DumpReading reading = Read(files);
+  const DumpReading reading = ReadFolder(files);
   EXPECT_EQ(reading.ranks_seen, 15);
   EXPECT_FALSE(reading.observation.ranks[11].is_observed);
   EXPECT_EQ(Notes(reading), "_dump_11 is cut short, so of rank 11 counts what it says, and not what it lacks\n");
@@ -124,7 +124,7 @@ TEST(DumpCollection, ACutDumpObservesNobodyButWhatItSaysIsKept) {
 TEST(DumpCollection, WhoHasIssuedNothingInAGroupIsKnownToHaveIssuedNothing) {
   Files files = {{"d_0", DumpMaker().Group(0, "0", {0, 1}, 1, 1).Group(1, "1", {0, 1}, 1, 0).Text()},
                  {"d_1", DumpMaker().Group(0, "0", {0, 1}, 1, 1).Text()}};
-  const DumpReading reading = Read(files);
+  const DumpReading reading = ReadFolder(files);
   const MemberState* none = Find(reading.observation, "1", 1);
   ASSERT_NE(none, nullptr);
   EXPECT_EQ(none->issued, 0);
@@ -136,7 +136,7 @@ TEST(DumpCollection, ACounterThatCannotBeJoinedIsNotGuessed) {
   torn.json()["pg_config"]["2"] = {{"name", "2"}, {"desc", "never used"}, {"ranks", "[0, 1]"}};
   Files files = TwoRanks();
   files["d_1"] = torn.Text();
-  const DumpReading reading = Read(files);
+  const DumpReading reading = ReadFolder(files);
   EXPECT_TRUE(reading.observation.ranks[1].is_observed);
   EXPECT_EQ(Find(reading.observation, "0", 1), nullptr);
 }
@@ -145,14 +145,14 @@ TEST(DumpCollection, TheRankIsInTheNameOrElseInTheGroups) {
   const std::string of_3 =
       DumpMaker().Group(0, "0", {0, 1, 2, 3}, 1, 1).Group(1, "1", {1, 3}, 1, 1).Group(2, "2", {2, 3}, 1, 1).Text();
   for (const std::string name : {"nccl_trace_rank_3", "node1/rank3.json", "dump.3", "host-b", "_dump_0"}) {
-    const DumpReading reading = Read({{name, of_3}});
+    const DumpReading reading = ReadFolder({{name, of_3}});
     ASSERT_EQ(reading.observation.ranks.size(), 4) << name << Notes(reading);
     EXPECT_TRUE(reading.observation.ranks[3].is_observed) << name;
   }
   const std::string of_anyone = DumpMaker().Group(0, "0", {0, 1}, 1, 1).Text();
-  EXPECT_EQ(Notes(Read({{"dump", of_anyone}})),
+  EXPECT_EQ(Notes(ReadFolder({{"dump", of_anyone}})),
             "dump does not tell of which rank it is; let its name end in the rank\n");
-  EXPECT_EQ(Notes(Read({{"dump_7", of_anyone}})),
+  EXPECT_EQ(Notes(ReadFolder({{"dump_7", of_anyone}})),
             "dump_7 is not of rank 7, as its name says: that rank is not in its groups\n");
 }
 
@@ -162,7 +162,7 @@ TEST(DumpCollection, OfTwoOfOneRankTheWholeAndTheNewerCounts) {
       DumpMaker().Group(0, "0", {0, 1}, 5, 4).Entry(0, "0", 5, "nccl:all_reduce", {{"time_created_ns", 7}}).Text();
   files["copy_1"] = files["d_1"];
   files["torn_1"] = files["d_1"].substr(0, files["d_1"].size() - 1);
-  const DumpReading reading = Read(files);
+  const DumpReading reading = ReadFolder(files);
   EXPECT_EQ(Find(reading.observation, "0", 0)->issued, 8);
   EXPECT_EQ(reading.ranks_seen, 2);
   EXPECT_EQ(Notes(reading),
@@ -173,7 +173,7 @@ TEST(DumpCollection, OfTwoOfOneRankTheWholeAndTheNewerCounts) {
 TEST(DumpCollection, ADumpOfAnotherJobIsLeftOut) {
   Files files = TwoRanks();
   files["e_1"] = DumpMaker().Group(0, "0", {0, 1, 2}, 3, 3).Text();
-  const DumpReading reading = Read(files);
+  const DumpReading reading = ReadFolder(files);
   EXPECT_EQ(Notes(reading),
             "e_1 is of another job: its world of 3 ranks is not that of most dumps, which has 2 ranks\n");
   EXPECT_EQ(reading.observation.ranks.size(), 2);
@@ -182,7 +182,7 @@ TEST(DumpCollection, ADumpOfAnotherJobIsLeftOut) {
 TEST(DumpCollection, OneWhoseRecorderWasOffSaysNothing) {
   Files files = TwoRanks();
   files["d_1"] = DumpMaker().Text();
-  const DumpReading reading = Read(files);
+  const DumpReading reading = ReadFolder(files);
   EXPECT_EQ(reading.ranks_seen, 1);
   EXPECT_NE(Notes(reading).find("d_1 recorded nothing; was the recorder on"), std::string::npos);
   EXPECT_FALSE(reading.observation.ranks[1].is_observed);
@@ -199,7 +199,7 @@ TEST(DumpCollection, AnOldVersionWithoutCountersIsUnderstoodByItsEntries) {
     maker.json()["version"] = "2.1";
     files["d_" + std::to_string(rank)] = maker.Text();
   }
-  const DumpReading reading = Read(files);
+  const DumpReading reading = ReadFolder(files);
   EXPECT_EQ(reading.ranks_seen, 2) << Notes(reading);
   EXPECT_EQ(reading.observation.communicators.at(0).members.size(), 2);
   EXPECT_EQ(Find(reading.observation, "0", 0)->issued, 7);
@@ -215,7 +215,7 @@ TEST(DumpCollection, WhereStartsAreKeptAnOperationThatHasNotStartedIsToldFromOne
                      .Entry(0, "0", 8, "nccl:all_reduce", {{"state", "started"}})
                      .Entry(0, "0", 9, "nccl:all_reduce")
                      .Text();
-  const DumpReading reading = Read(files);
+  const DumpReading reading = ReadFolder(files);
   const MemberState* state = Find(reading.observation, "0", 0);
   ASSERT_EQ(state->operation_count, 2);
   EXPECT_EQ(state->started, 8);
@@ -238,7 +238,7 @@ TEST(DumpCollection, AgesAreALeastAndAWrongClockCountsForItselfAlone) {
     }
     files["d_" + std::to_string(rank)] = maker.Text();
   }
-  const DumpReading reading = Read(files);
+  const DumpReading reading = ReadFolder(files);
   const auto age = [&](uint32_t rank) {
     return reading.observation.operations[Find(reading.observation, "0", rank)->first_operation].age;
   };
@@ -250,7 +250,7 @@ TEST(DumpCollection, AgesAreALeastAndAWrongClockCountsForItselfAlone) {
 }
 
 TEST(DumpCollection, NothingComesOfNothing) {
-  const DumpReading reading = Read({});
+  const DumpReading reading = ReadFolder({});
   EXPECT_TRUE(reading.observation.ranks.empty());
   EXPECT_EQ(reading.dumps_used, 0);
 }

@@ -315,7 +315,7 @@ std::map<int64_t, std::string> JoinGroups(const FlightRecorderDump& dump) {
   const auto names = NamesInOrder(dump);
   if (!names) return joined;
   // The numbers between two that are known, and the names between the two of those.
-  const std::map<int64_t, std::string> known = joined;
+  std::map<int64_t, std::string> known = joined;
   auto status = dump.statuses.begin();
   auto name = names->begin();
   const auto join_until = [&](auto status_end, auto name_end) {

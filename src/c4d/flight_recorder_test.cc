@@ -11,7 +11,7 @@ namespace {
 
 using nlohmann::json;
 
-FlightRecorderDump Read(std::string_view bytes) {
+FlightRecorderDump ReadDump(std::string_view bytes) {
   Result<FlightRecorderDump> dump = ReadFlightRecorderDump(bytes);
   EXPECT_TRUE(dump.has_value()) << dump.error().message;
   return dump ? *std::move(dump) : FlightRecorderDump();
@@ -41,7 +41,7 @@ bool IsWithin(const std::vector<T>& part, const std::vector<T>& whole) {
 }
 
 TEST(FlightRecorder, ARealDumpSaysWhatItSays) {
-  const FlightRecorderDump dump = Read(ReadIncident("incident-a")["_dump_0"]);
+  const FlightRecorderDump dump = ReadDump(ReadIncident("incident-a")["_dump_0"]);
   EXPECT_EQ(dump.version, "2.9");
   EXPECT_TRUE(dump.has_groups && dump.has_statuses && dump.has_entries && dump.is_whole);
   EXPECT_EQ(dump.groups.size(), 13);
@@ -68,7 +68,7 @@ TEST(FlightRecorder, ARealDumpSaysWhatItSays) {
 TEST(FlightRecorder, OfADumpThatIsCutWhateverIsCalledWholeIsWhole) {
   for (const std::string file : {"_dump_0", "_dump_10"}) {
     const std::string bytes = ReadIncident("incident-b")[file];
-    const FlightRecorderDump whole = Read(bytes);
+    const FlightRecorderDump whole = ReadDump(bytes);
     for (size_t size = 1; size < bytes.size(); ++size) {
       const auto cut = ReadFlightRecorderDump(std::string_view(bytes).substr(0, size));
       if (!cut) continue;
@@ -94,7 +94,7 @@ TEST(FlightRecorder, JsonThatIsCutIsNoDifferent) {
                                .Entry(0, "0", 6, "nccl:all_reduce")
                                .Entry(0, "0", 7, "nccl:all_reduce")
                                .Text();
-  const FlightRecorderDump whole = Read(text);
+  const FlightRecorderDump whole = ReadDump(text);
   EXPECT_TRUE(whole.has_groups && whole.has_statuses && whole.has_entries);
   EXPECT_EQ(whole.entries.size(), 2);
   for (size_t size = 1; size < text.size(); ++size) {
@@ -128,7 +128,7 @@ TEST(FlightRecorder, VersionsThatSayLessOrMoreAreRead) {
                  {"seq_id", 9},
                  {"profiling_name", "nccl:recv 1<-0"},
                  {"state", "started"}}}}};
-  const FlightRecorderDump dump = Read(old.dump());
+  const FlightRecorderDump dump = ReadDump(old.dump());
   EXPECT_TRUE(dump.has_entries && dump.is_whole && !dump.has_groups && !dump.has_statuses);
   ASSERT_EQ(dump.entries.size(), 1);
   EXPECT_EQ(dump.entries[0].collective_sequence, 9);
@@ -139,13 +139,13 @@ TEST(FlightRecorder, VersionsThatSayLessOrMoreAreRead) {
   newer.Group(0, "0", {0, 1}, 1, 0).Entry(0, "0", 1, "gloo:all_reduce", {{"colour", {{"deep", {1, {2}}}}}});
   newer.json()["comm_lib_version"] = "2.28";
   newer.json()["pg_config"]["0"]["ranks"] = {1, 0};
-  EXPECT_EQ(Read(newer.Text()).groups[0].members, (std::vector{Rank{0}, Rank{1}}));
+  EXPECT_EQ(ReadDump(newer.Text()).groups[0].members, (std::vector{Rank{0}, Rank{1}}));
 }
 
 TEST(FlightRecorder, WrongTypesAreNotThere) {
   json wrong = {
       {"version", 2}, {"pg_config", "none"}, {"pg_status", {{"x", 1}}}, {"entries", {1, "2", json::object()}}};
-  const FlightRecorderDump dump = Read(wrong.dump());
+  const FlightRecorderDump dump = ReadDump(wrong.dump());
   EXPECT_FALSE(dump.has_entries);
   EXPECT_TRUE(dump.groups.empty() && dump.statuses.empty());
   EXPECT_EQ(dump.entries.size(), 1);
@@ -155,7 +155,7 @@ TEST(FlightRecorder, NumbersAndNamesAreJoinedByOrder) {
   DumpMaker maker;
   // In the order of numbers 10 comes after 9; in that of texts it does not.
   maker.Group(0, "0", {0, 1}, 1, 1).Group(9, "4", {0, 1}, 2, 2).Group(10, "31", {0, 1}, 3, 3);
-  const auto joined = JoinGroups(Read(maker.Text()));
+  const auto joined = JoinGroups(ReadDump(maker.Text()));
   EXPECT_EQ(joined, (std::map<int64_t, std::string>{{0, "0"}, {9, "4"}, {10, "31"}}));
 }
 
@@ -164,9 +164,9 @@ TEST(FlightRecorder, EntriesCorrectTheJoinAndWhatStaysOpenIsLeftOut) {
   maker.Group(0, "0", {0, 1}, 1, 1).Group(2, "7", {0, 1}, 5, 4).Group(5, "9", {0, 1}, 3, 3);
   // One was made and never used: it has a name and no counters. By order all behind it would be shifted.
   maker.json()["pg_config"]["3"] = {{"name", "3"}, {"desc", ""}, {"ranks", "[0, 1]"}};
-  EXPECT_TRUE(JoinGroups(Read(maker.Text())).empty());
+  EXPECT_TRUE(JoinGroups(ReadDump(maker.Text())).empty());
   maker.Entry(2, "7", 5, "nccl:all_reduce");
-  const auto joined = JoinGroups(Read(maker.Text()));
+  const auto joined = JoinGroups(ReadDump(maker.Text()));
   EXPECT_EQ(joined, (std::map<int64_t, std::string>{{2, "7"}, {5, "9"}}))
       << "before 7 it is open which one number 0 is";
 }
@@ -174,7 +174,7 @@ TEST(FlightRecorder, EntriesCorrectTheJoinAndWhatStaysOpenIsLeftOut) {
 TEST(FlightRecorder, NamesThatAreNoNumbersAreJoinedByEntriesAlone) {
   DumpMaker maker;
   maker.Group(1, "mesh_dp", {0, 1}, 1, 1).Group(2, "a91c", {0, 1}, 2, 1).Entry(2, "a91c", 2, "nccl:all_reduce");
-  EXPECT_EQ(JoinGroups(Read(maker.Text())), (std::map<int64_t, std::string>{{2, "a91c"}}));
+  EXPECT_EQ(JoinGroups(ReadDump(maker.Text())), (std::map<int64_t, std::string>{{2, "a91c"}}));
 }
 
 TEST(FlightRecorder, ABatchSpeaksForItsSends) {
@@ -187,7 +187,7 @@ TEST(FlightRecorder, ABatchSpeaksForItsSends) {
   maker.Entry(0, "0", 1, "nccl:coalesced", done);
   const json open = {{"is_p2p", true}, {"p2p_seq_id", 4}};
   maker.Entry(0, "0", 1, "nccl:send 0->1", open).Entry(0, "0", 1, "nccl:coalesced", open);
-  const FlightRecorderDump dump = Read(maker.Text());
+  const FlightRecorderDump dump = ReadDump(maker.Text());
   std::vector<bool> is_done;
   for (const DumpEntry& entry : dump.entries) is_done.push_back(entry.is_done);
   EXPECT_EQ(is_done, (std::vector{true, true, true, false, true})) << "the send that is open stands for its batch";

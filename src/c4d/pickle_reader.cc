@@ -11,52 +11,52 @@ namespace {
 
 // The machine's words, by their byte. Those that import or call are in Forbidden().
 enum Word : uint8_t {
-  kMark = '(',
-  kStop = '.',
-  kPop = '0',
-  kPopMark = '1',
-  kDuplicate = '2',
-  kNone = 'N',
-  kTrue = 0x88,
-  kFalse = 0x89,
-  kInteger4 = 'J',
-  kInteger1 = 'K',
-  kInteger2 = 'M',
-  kLong1 = 0x8a,
-  kLong4 = 0x8b,
-  kReal = 'G',
-  kShortString = 'U',
-  kString = 'T',
-  kUnicode = 'X',
-  kShortUnicode = 0x8c,
-  kUnicode8 = 0x8d,
-  kBytes = 'B',
-  kShortBytes = 'C',
-  kBytes8 = 0x8e,
-  kByteArray8 = 0x96,
-  kEmptyList = ']',
-  kList = 'l',
-  kAppend = 'a',
-  kAppends = 'e',
-  kEmptyTuple = ')',
-  kTuple = 't',
-  kTuple1 = 0x85,
-  kTuple2 = 0x86,
-  kTuple3 = 0x87,
-  kEmptySet = 0x8f,
-  kAddItems = 0x90,
-  kFrozenSet = 0x91,
-  kEmptyDict = '}',
-  kDict = 'd',
-  kSetItem = 's',
-  kSetItems = 'u',
-  kPut1 = 'q',
-  kPut4 = 'r',
-  kGet1 = 'h',
-  kGet4 = 'j',
-  kMemoize = 0x94,
-  kProtocol = 0x80,
-  kFrame = 0x95,
+  kWordMark = '(',
+  kWordStop = '.',
+  kWordPop = '0',
+  kWordPopMark = '1',
+  kWordDuplicate = '2',
+  kWordNone = 'N',
+  kWordTrue = 0x88,
+  kWordFalse = 0x89,
+  kWordInteger4 = 'J',
+  kWordInteger1 = 'K',
+  kWordInteger2 = 'M',
+  kWordLong1 = 0x8a,
+  kWordLong4 = 0x8b,
+  kWordReal = 'G',
+  kWordShortString = 'U',
+  kWordString = 'T',
+  kWordUnicode = 'X',
+  kWordShortUnicode = 0x8c,
+  kWordUnicode8 = 0x8d,
+  kWordBytes = 'B',
+  kWordShortBytes = 'C',
+  kWordBytes8 = 0x8e,
+  kWordByteArray8 = 0x96,
+  kWordEmptyList = ']',
+  kWordList = 'l',
+  kWordAppend = 'a',
+  kWordAppends = 'e',
+  kWordEmptyTuple = ')',
+  kWordTuple = 't',
+  kWordTuple1 = 0x85,
+  kWordTuple2 = 0x86,
+  kWordTuple3 = 0x87,
+  kWordEmptySet = 0x8f,
+  kWordAddItems = 0x90,
+  kWordFrozenSet = 0x91,
+  kWordEmptyDict = '}',
+  kWordDict = 'd',
+  kWordSetItem = 's',
+  kWordSetItems = 'u',
+  kWordPut1 = 'q',
+  kWordPut4 = 'r',
+  kWordGet1 = 'h',
+  kWordGet4 = 'j',
+  kWordMemoize = 0x94,
+  kWordProtocol = 0x80,
+  kWordFrame = 0x95,
 };
 constexpr uint8_t kProtocolMin = 2;
 constexpr uint8_t kProtocolMax = 5;
@@ -271,38 +271,38 @@ class Machine {
     if (!Has(1)) return Step::kCut;
     const auto word = static_cast<uint8_t>(bytes_[at_++]);
     switch (word) {
-      case kProtocol:
+      case kWordProtocol:
         if (!Has(1)) return Step::kCut;
         if (const uint64_t protocol = TakeNumber(1); protocol < kProtocolMin || protocol > kProtocolMax) {
           return Refuse("is a pickle of protocol " + std::to_string(protocol) + "; 2 to 5 can be read");
         }
         return Step::kGoOn;
-      case kFrame:
+      case kWordFrame:
         if (!Has(8)) return Step::kCut;
         at_ += 8;
         return Step::kGoOn;
-      case kStop:
+      case kWordStop:
         return Step::kStop;
-      case kMark:
+      case kWordMark:
         return Mark();
-      case kPop:
+      case kWordPop:
         return Pop();
-      case kPopMark:
+      case kWordPopMark:
         return PopMark();
-      case kDuplicate:
+      case kWordDuplicate:
         if (!HasItems(1)) return Step::kDamaged;
         if (stack_.size() == kItemsMax) return Refuse("holds more than " + std::to_string(kItemsMax) + " items");
         stack_.push_back(stack_.back());
         return Step::kGoOn;
-      case kPut1:
+      case kWordPut1:
         return Has(1) ? Remember(TakeNumber(1)) : Step::kCut;
-      case kPut4:
+      case kWordPut4:
         return Has(4) ? Remember(TakeNumber(4)) : Step::kCut;
-      case kMemoize:
+      case kWordMemoize:
         return Remember(memo_.size());
-      case kGet1:
+      case kWordGet1:
         return Has(1) ? Recall(TakeNumber(1)) : Step::kCut;
-      case kGet4:
+      case kWordGet4:
         return Has(4) ? Recall(TakeNumber(4)) : Step::kCut;
       default:
         return Scalar(word);
@@ -311,38 +311,38 @@ class Machine {
 
   Step Scalar(uint8_t word) {
     switch (word) {
-      case kNone:
+      case kWordNone:
         return Push({});
-      case kTrue:
+      case kWordTrue:
         return Push({.kind = DataKind::kBool, .integer = 1});
-      case kFalse:
+      case kWordFalse:
         return Push({.kind = DataKind::kBool, .integer = 0});
-      case kInteger1:
+      case kWordInteger1:
         return PushInteger(1, false);
-      case kInteger2:
+      case kWordInteger2:
         return PushInteger(2, false);
-      case kInteger4:
+      case kWordInteger4:
         return PushInteger(4, true);
-      case kLong1:
+      case kWordLong1:
         return PushLong(1);
-      case kLong4:
+      case kWordLong4:
         return PushLong(4);
-      case kReal:
+      case kWordReal:
         return PushReal();
-      case kShortString:
-      case kShortUnicode:
+      case kWordShortString:
+      case kWordShortUnicode:
         return PushText(1, DataKind::kText);
-      case kString:
-      case kUnicode:
+      case kWordString:
+      case kWordUnicode:
         return PushText(4, DataKind::kText);
-      case kUnicode8:
+      case kWordUnicode8:
         return PushText(8, DataKind::kText);
-      case kShortBytes:
+      case kWordShortBytes:
         return PushText(1, DataKind::kBytes);
-      case kBytes:
+      case kWordBytes:
         return PushText(4, DataKind::kBytes);
-      case kBytes8:
-      case kByteArray8:
+      case kWordBytes8:
+      case kWordByteArray8:
         return PushText(8, DataKind::kBytes);
       default:
         return Container(word);
@@ -351,34 +351,34 @@ class Machine {
 
   Step Container(uint8_t word) {
     switch (word) {
-      case kEmptyList:
-      case kEmptySet:
+      case kWordEmptyList:
+      case kWordEmptySet:
         return Push({.kind = DataKind::kList});
-      case kEmptyTuple:
+      case kWordEmptyTuple:
         return Push({.kind = DataKind::kTuple});
-      case kEmptyDict:
+      case kWordEmptyDict:
         return Push({.kind = DataKind::kDict});
-      case kList:
+      case kWordList:
         return MakeOfMark(DataKind::kList);
-      case kTuple:
-      case kFrozenSet:
+      case kWordTuple:
+      case kWordFrozenSet:
         return MakeOfMark(DataKind::kTuple);
-      case kDict:
+      case kWordDict:
         return MakeOfMark(DataKind::kDict);
-      case kTuple1:
-      case kTuple2:
-      case kTuple3: {
-        const size_t size = word - kTuple1 + 1;
+      case kWordTuple1:
+      case kWordTuple2:
+      case kWordTuple3: {
+        const size_t size = word - kWordTuple1 + 1;
         return HasItems(size) ? Make(DataKind::kTuple, stack_.size() - size) : Step::kDamaged;
       }
-      case kAppend:
+      case kWordAppend:
         return HasItems(2) ? AddTo(DataKind::kList, stack_.size() - 1) : Step::kDamaged;
-      case kAppends:
-      case kAddItems:
+      case kWordAppends:
+      case kWordAddItems:
         return AddMarkTo(DataKind::kList);
-      case kSetItem:
+      case kWordSetItem:
         return HasItems(3) ? AddTo(DataKind::kDict, stack_.size() - 2) : Step::kDamaged;
-      case kSetItems:
+      case kWordSetItems:
         return AddMarkTo(DataKind::kDict);
       default:
         if (const std::string_view deed = Forbidden(word); !deed.empty()) {
@@ -458,7 +458,7 @@ class Machine {
 }  // namespace
 
 bool LooksLikePickle(std::string_view bytes) {
-  return !bytes.empty() && static_cast<uint8_t>(bytes.front()) == kProtocol;
+  return !bytes.empty() && static_cast<uint8_t>(bytes.front()) == kWordProtocol;
 }
 
 Result<DataTree> ReadPickle(std::string_view bytes) { return Machine(bytes).Run(); }

@@ -32,7 +32,7 @@ constexpr std::array kOptions = {
     Option{.name = "--json", .help = "as a JSON object"},
 };
 constexpr std::string_view kAnalyze = "analyze";
-constexpr uint64_t kTimeoutMaxSeconds = 7 * 86'400;
+constexpr uint64_t kTimeoutMaxSeconds = uint64_t{7} * 86'400;
 constexpr size_t kFilesMax = 100'000;
 constexpr int kDepthMax = 4;
 constexpr size_t kReasonsMax = 3;
