@@ -58,7 +58,7 @@ void DumpCollection::LeaveOutOtherJobs() {
 }
 
 void DumpCollection::KeepOnePerRank() {
-  std::ranges::stable_sort(dumps_, [](const RankDump& a, const RankDump& b) {
+  std::ranges::sort(dumps_, [](const RankDump& a, const RankDump& b) {
     return std::tuple(a.rank, !a.is_whole, -a.newest_ns, std::string_view(a.file)) <
            std::tuple(b.rank, !b.is_whole, -b.newest_ns, std::string_view(b.file));
   });
@@ -103,7 +103,9 @@ DumpReading DumpCollection::Take(Duration shortest_age) {
   LeaveOutOtherJobs();
   KeepOnePerRank();
   NoteWhatIsMissing();
-  std::ranges::stable_sort(notes_, {}, &DumpNote::file);
+  std::ranges::sort(notes_, {}, [](const DumpNote& note) {
+    return std::tuple(std::string_view(note.file), note.is_used, std::string_view(note.reason));
+  });
   DumpReading reading{.observation = MakeObservation(dumps_, groups_, shortest_age),
                       .notes = std::move(notes_),
                       .dumps_used = dumps_.size()};

@@ -54,9 +54,9 @@ class Builder {
     }
     std::vector<uint32_t> order;
     for (const auto& [group, list] : members) order.push_back(group);
-    std::ranges::stable_sort(order, {}, [&](uint32_t group) {
+    std::ranges::sort(order, {}, [&](uint32_t group) {
       const std::optional<int64_t> number = ParseInteger(groups_[group].name);
-      return std::tuple(!number, number.value_or(0), std::string_view(groups_[group].name));
+      return std::tuple(!number, number.value_or(0), std::string_view(groups_[group].name), group);
     });
     communicator_of_.assign(groups_.size(), kNoCommunicator);
     std::map<std::string_view, int> times;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <tuple>
 #include <utility>
 
 #include "c4d/data_tree.h"
@@ -213,7 +214,9 @@ void ReadEntries(const DataTree& tree, const DataNode* list, FlightRecorderDump&
     }
     dump.entries.push_back(ReadEntry(tree, node));
   }
-  std::ranges::stable_sort(dump.entries, {}, &DumpEntry::record);
+  std::ranges::sort(dump.entries, {}, [](const DumpEntry& entry) {
+    return std::tuple(entry.record, entry.created_ns, entry.collective_sequence, entry.point_to_point_sequence);
+  });
   CloseBatches(dump.entries);
 }
 
