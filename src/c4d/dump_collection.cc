@@ -99,16 +99,17 @@ void DumpCollection::NoteWhatIsMissing() {
   }
 }
 
-DumpReading DumpCollection::Take(Duration shortest_age) {
+DumpReading DumpCollection::Take(Duration stood_for) {
   LeaveOutOtherJobs();
   KeepOnePerRank();
   NoteWhatIsMissing();
   std::ranges::sort(notes_, {}, [](const DumpNote& note) {
     return std::tuple(std::string_view(note.file), note.is_used, std::string_view(note.reason));
   });
-  DumpReading reading{.observation = MakeObservation(dumps_, groups_, shortest_age),
+  DumpReading reading{.observation = MakeObservation(dumps_, groups_, stood_for),
                       .notes = std::move(notes_),
-                      .dumps_used = dumps_.size()};
+                      .dumps_used = dumps_.size(),
+                      .stood_for = stood_for};
   reading.ranks_seen = static_cast<size_t>(std::ranges::count_if(dumps_, &RankDump::is_whole));
   if (const int64_t middle_ns = MiddleNewest(dumps_); middle_ns != 0) reading.last_record = Wall{Duration(middle_ns)};
   return reading;

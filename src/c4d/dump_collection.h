@@ -6,9 +6,10 @@
 // true, but what it does not say means nothing: its rank counts as not observed, so nobody is accused for a page that
 // was lost.
 //
-// Ages. A dump does not say when it was made. So what is known of an operation's age is a least: it is older than what
-// was recorded later. "Later" on the rank's own clock, or on the middle one of all ranks' clocks, which one clock that
-// runs wrong does not move. An age below `shortest_age` would wrongly say that an operation is young, and is not told.
+// Ages. A dump does not say when it was made, so the caller says for how long the job had stood by then, at the least.
+// What was recorded last is so old, and what was before it older by what lies between: on the rank's own clock, or up
+// to the middle one of all ranks' clocks, which one clock that runs wrong does not move. So the order in which a rank
+// issued its operations, over all groups, is what the ages say for certain.
 #pragma once
 
 #include <map>
@@ -35,6 +36,7 @@ struct DumpReading {
   std::vector<DumpNote> notes;      // by file
   size_t ranks_seen = 0;            // whose dump is whole
   size_t dumps_used = 0;            // also those in part
+  Duration stood_for{};             // what all ages begin with
   std::optional<Wall> last_record;  // the newest in the job, by the middle one of the ranks' clocks
 };
 
@@ -45,7 +47,7 @@ class DumpCollection {
   // One that the caller could not read. The reason follows the file's name.
   void LeaveOut(std::string file, std::string reason);
   // Once, at the end.
-  DumpReading Take(Duration shortest_age);
+  DumpReading Take(Duration stood_for);
 
  private:
   void KeepOnePerRank();

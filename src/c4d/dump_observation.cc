@@ -16,8 +16,8 @@ constexpr uint32_t kNoCommunicator = UINT32_MAX;
 
 class Builder {
  public:
-  Builder(std::span<const RankDump> dumps, const GroupTable& groups, Duration shortest_age)
-      : dumps_(dumps), groups_(groups.groups()), shortest_age_(shortest_age), middle_ns_(MiddleNewest(dumps)) {}
+  Builder(std::span<const RankDump> dumps, const GroupTable& groups, Duration stood_for)
+      : dumps_(dumps), groups_(groups.groups()), stood_for_(stood_for), middle_ns_(MiddleNewest(dumps)) {}
 
   Observation Build() {
     MakeCommunicators();
@@ -80,6 +80,7 @@ class Builder {
       RankState& rank = observation_.ranks[Value(dump.rank)];
       rank.is_observed = dump.is_whole;
       rank.outside = AgeOf(dump, dump.newest_ns);
+      rank.has_lost_operations = !dump.is_whole || std::ranges::any_of(dump.parts, HasForgotten);
     }
   }
 
@@ -142,6 +143,17 @@ class Builder {
     observation_.states.push_back(state);
   }
 
+  // The recorder kept so few that of the point-to-point operations that are not done the oldest are gone.
+  static bool HasForgotten(const GroupPart& part) {
+    if (!part.status || !part.carries_point_to_point) return false;
+    uint64_t oldest = kUnknown;
+    for (const DumpEntry& entry : part.open) {
+      if (entry.is_point_to_point) oldest = std::min(oldest, entry.point_to_point_sequence);
+    }
+    const bool counts_them = part.status->enqueued.value_or(0) > part.last_issued;
+    return counts_them && oldest != kUnknown && oldest > part.status->completed.value_or(0) + 1;
+  }
+
   static bool IsDoneByStatus(const DumpEntry& entry, const GroupPart& part, const MemberState& state, bool carries) {
     if (!entry.is_point_to_point) return entry.collective_sequence <= state.completed;
     // Members of batches stay open for ever in the recorder's eyes. Where pg_status counts point-to-point operations,
@@ -187,8 +199,9 @@ class Builder {
     if (time_ns == 0) return kNoAge;
     // A clock that is far from the others knows itself alone.
     const bool agrees = Duration(std::abs(dump.newest_ns - middle_ns_)) <= kClocksApartMax;
-    const Duration age{std::max(agrees ? middle_ns_ : 0, dump.newest_ns) - time_ns};
-    return age < shortest_age_ ? kNoAge : age;
+    const Duration least{std::max(agrees ? middle_ns_ : 0, dump.newest_ns) - time_ns};
+    // Longer than that, so that nothing counts as too young.
+    return stood_for_ + Duration(1) + std::max(least, Duration::zero());
   }
 
   uint16_t TextOf(const std::string& text) {
@@ -204,7 +217,7 @@ class Builder {
 
   std::span<const RankDump> dumps_;
   const std::vector<GroupTable::Group>& groups_;
-  Duration shortest_age_;
+  Duration stood_for_;
   int64_t middle_ns_;
   std::map<std::string, uint32_t> told_;  // groups whose members are told, by name
   std::vector<uint32_t> communicator_of_;
@@ -225,8 +238,8 @@ int64_t MiddleNewest(std::span<const RankDump> dumps) {
   return *middle;
 }
 
-Observation MakeObservation(std::span<const RankDump> dumps, const GroupTable& groups, Duration shortest_age) {
-  return Builder(dumps, groups, shortest_age).Build();
+Observation MakeObservation(std::span<const RankDump> dumps, const GroupTable& groups, Duration stood_for) {
+  return Builder(dumps, groups, stood_for).Build();
 }
 
 }  // namespace aimaster::c4d

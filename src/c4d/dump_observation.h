@@ -22,8 +22,8 @@ namespace aimaster::c4d {
 // Hangs are dumped within minutes to an hour; what is further apart is a clock that is wrong, or another run.
 inline constexpr Duration kClocksApartMax = std::chrono::hours(2);
 
-// Ascending by rank.
-Observation MakeObservation(std::span<const RankDump> dumps, const GroupTable& groups, Duration shortest_age);
+// Dumps ascending by rank.
+Observation MakeObservation(std::span<const RankDump> dumps, const GroupTable& groups, Duration stood_for);
 
 // The middle one of the times at which the ranks recorded last; 0: none tells.
 int64_t MiddleNewest(std::span<const RankDump> dumps);

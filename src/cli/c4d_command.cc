@@ -28,7 +28,7 @@ namespace fs = std::filesystem;
 constexpr std::array kOptions = {
     Option{.name = "--timeout",
            .value = "SECONDS",
-           .help = "how long an operation may take before it hangs, where its age is known; default: 10"},
+           .help = "for how long the job had stood when the dumps were made, at the least; default: 10"},
     Option{.name = "--json", .help = "as a JSON object"},
 };
 constexpr std::string_view kAnalyze = "analyze";
@@ -135,7 +135,8 @@ const Command kC4dCommand = {
         "--json prints one object: verdicts (of each: kind, one of RankCommHang, RankNonCommHang, CollectiveMismatch, "
         "CyclicWait, NoProbeData; level; ranks, the culprits; is_group, true where ranks are a whole group of which "
         "none can be singled out; node, null, for dumps do not tell it; communicator and communicator_description; "
-        "operation; sequence; since, the seconds that it has been so at the least, or null; waiting, the ranks that "
+        "operation; sequence; since, the seconds that it has been so at the least, as far as the dumps themselves "
+        "show, or null; waiting, the ranks that "
         "wait for the culprits; evidence), ranks, ranks_seen, ranks_not_seen, last_record, files_left_out and "
         "files_used_in_part (of each: file, reason). The exit code is 0 whenever there was a dump that could be read, "
         "and 1 when there was none.",

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <chrono>
 #include <nlohmann/json.hpp>
+#include <optional>
 
 #include "cli/job_texts.h"
 #include "cli/text.h"
@@ -113,7 +114,14 @@ std::string GroupWords(const Observation& observation, uint32_t index) {
   return OneLine(name) + ", " + RankWords(group.members);
 }
 
-std::string Details(const Observation& observation, const Verdict& verdict, const Terminal& terminal) {
+// For how long it has been so without what was only supposed; none where little is left.
+std::optional<Duration> KnownSince(const DumpReading& reading, const Verdict& verdict) {
+  if (!verdict.since || *verdict.since - reading.stood_for < reading.stood_for) return std::nullopt;
+  return *verdict.since - reading.stood_for;
+}
+
+std::string Details(const DumpReading& reading, const Verdict& verdict, const Terminal& terminal) {
+  const Observation& observation = reading.observation;
   const auto row = [&](std::string_view title, const std::string& text) {
     return text.empty() ? std::string() : Hanging(text, "  " + std::string(title), terminal);
   };
@@ -126,7 +134,9 @@ std::string Details(const Observation& observation, const Verdict& verdict, cons
     operation += (operation.empty() ? "number " : ", number ") + std::to_string(*verdict.sequence);
   }
   text += row("operation  ", operation);
-  if (verdict.since) text += row("since      ", FormatDuration(*verdict.since) + " or longer");
+  if (const auto since = KnownSince(reading, verdict)) {
+    text += row("since      ", FormatDuration(*since) + " or longer");
+  }
   if (!verdict.waiting.empty()) text += row("waiting    ", RankWords(verdict.waiting));
   for (const std::string& sentence : verdict.evidence) text += Hanging(sentence, "  - ", terminal);
   return text;
@@ -144,7 +154,8 @@ std::string NoteList(const std::vector<DumpNote>& notes, bool is_used, std::stri
   return text.empty() ? text : "\n" + terminal.Paint(Colour::kDim, title) + "\n" + text;
 }
 
-json VerdictJson(const Observation& observation, const Verdict& verdict) {
+json VerdictJson(const DumpReading& reading, const Verdict& verdict) {
+  const Observation& observation = reading.observation;
   json value = {{"kind", Name(verdict.kind)},
                 {"level", Name(verdict.level)},
                 {"ranks", Numbers(verdict.ranks)},
@@ -162,7 +173,9 @@ json VerdictJson(const Observation& observation, const Verdict& verdict) {
     value["communicator"] = group.name;
     value["communicator_description"] = group.description;
   }
-  if (verdict.since) value["since"] = std::chrono::duration<double>(*verdict.since).count();
+  if (const auto since = KnownSince(reading, verdict)) {
+    value["since"] = std::chrono::duration<double>(*since).count();
+  }
   return value;
 }
 
@@ -204,14 +217,19 @@ std::string C4dHeadline(const DumpReading& reading, const std::vector<Verdict>& 
 std::string C4dStory(const DumpReading& reading, const std::vector<Verdict>& verdicts, const Terminal& terminal) {
   const Observation& observation = reading.observation;
   std::string text = terminal.Paint(Colour::kBold, C4dHeadline(reading, verdicts)) + "\n";
-  for (const Verdict& verdict : verdicts) text += "\n" + Details(observation, verdict, terminal);
+  for (const Verdict& verdict : verdicts) text += "\n" + Details(reading, verdict, terminal);
   std::string seen = "Seen: " + std::to_string(reading.ranks_seen) + " of " + Count(observation.ranks.size(), "rank");
   const std::vector<Rank> not_seen = NotSeen(observation);
   if (!not_seen.empty()) seen += "; not " + RankWords(not_seen);
   if (reading.last_record) {
     seen += ". The last operation was recorded at " + FormatRfc3339(*reading.last_record) + ", by most ranks' clocks";
   }
-  text += "\n" + Hanging(seen + ".", "", terminal);
+  seen += ".";
+  if (!verdicts.empty()) {
+    seen += " A dump does not say when it was made: times above suppose that the job had stood for " +
+            FormatDuration(reading.stood_for) + " by then; it may have been longer.";
+  }
+  text += "\n" + Hanging(seen, "", terminal);
   text += NoteList(reading.notes, false, "Not used:", terminal);
   text += NoteList(reading.notes, true, "Used, but:", terminal);
   return text;
@@ -219,7 +237,7 @@ std::string C4dStory(const DumpReading& reading, const std::vector<Verdict>& ver
 
 json C4dJson(const DumpReading& reading, const std::vector<Verdict>& verdicts) {
   json list = json::array();
-  for (const Verdict& verdict : verdicts) list.push_back(VerdictJson(reading.observation, verdict));
+  for (const Verdict& verdict : verdicts) list.push_back(VerdictJson(reading, verdict));
   json left_out = json::array();
   json in_part = json::array();
   for (const DumpNote& note : reading.notes) {

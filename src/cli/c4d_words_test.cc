@@ -19,6 +19,7 @@ DumpReading OfRanks(size_t seen, size_t all) {
   reading.observation.ranks.resize(all);
   for (size_t i = 0; i < seen; ++i) reading.observation.ranks[i].is_observed = true;
   reading.ranks_seen = seen;
+  reading.stood_for = 10s;
   reading.observation.communicators.push_back({"74", "EXPERT_GROUP", {Rank{0}, Rank{1}}});
   return reading;
 }
@@ -66,21 +67,23 @@ TEST(C4dWords, TheStoryGoesOnWithWhatItRestsOn) {
   verdict.communicator = 0;
   verdict.operation = "AllGather of 8 Float";
   verdict.sequence = 7;
-  verdict.since = 190s;
+  verdict.since = 200s;
   verdict.waiting = {Rank{0}};
   verdict.evidence = {"rank 0 has started it, rank 1 has not"};
   const std::string story = C4dStory(reading, {verdict}, Terminal{});
-  EXPECT_EQ(story,
-            "Rank 1 hangs in the communication layer (RankCommHang)\n\n"
-            "Error: rank 1 hangs in the communication layer (RankCommHang)\n"
-            "  group      EXPERT_GROUP (74), ranks 0 and 1\n"
-            "  operation  AllGather of 8 Float, number 7\n"
-            "  since      3 min 10 s or longer\n"
-            "  waiting    rank 0\n"
-            "  - rank 0 has started it, rank 1 has not\n\n"
-            "Seen: 2 of 3 ranks; not rank 2.\n\n"
-            "Not used:\n  - d [2J is empty\n\n"
-            "Used, but:\n  - d_1 is cut\n");
+  EXPECT_EQ(
+      story,
+      "Rank 1 hangs in the communication layer (RankCommHang)\n\n"
+      "Error: rank 1 hangs in the communication layer (RankCommHang)\n"
+      "  group      EXPERT_GROUP (74), ranks 0 and 1\n"
+      "  operation  AllGather of 8 Float, number 7\n"
+      "  since      3 min 10 s or longer\n"
+      "  waiting    rank 0\n"
+      "  - rank 0 has started it, rank 1 has not\n\n"
+      "Seen: 2 of 3 ranks; not rank 2. A dump does not say when it was made: times above suppose that the job had "
+      "stood for 10.0 s by then; it may have been longer.\n\n"
+      "Not used:\n  - d [2J is empty\n\n"
+      "Used, but:\n  - d_1 is cut\n");
   const nlohmann::json object = C4dJson(reading, {verdict});
   EXPECT_EQ(object["verdicts"][0]["since"], 190.0);
   EXPECT_EQ(object["verdicts"][0]["communicator"], "74");

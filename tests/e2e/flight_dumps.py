@@ -25,6 +25,7 @@ class World:
         self.issued = {rank: [] for rank in range(ranks)}  # (group, sequence, time)
         self.count = defaultdict(int)  # (rank, group): issued
         self.done = defaultdict(int)   # group: complete
+        self.stuck = {}                # (rank, group): the first that is never done on that rank
 
     def next_group(self, rank):
         position = len(self.issued[rank])
@@ -33,13 +34,17 @@ class World:
         tensor, data = self.of[rank][1:]
         return data if position % 4 == 0 else tensor
 
-    def open(self, rank):
-        return [entry for entry in self.issued[rank] if entry[1] > self.done[entry[0]]]
+    def done_on(self, rank, group):
+        return min(self.done[group], self.count[rank, group], self.stuck.get((rank, group), 1 << 62) - 1)
 
-    def run(self, outside=(), inside=(), at=40):
+    def open(self, rank):
+        return [entry for entry in self.issued[rank] if entry[1] > self.done_on(rank, entry[0])]
+
+    def run(self, outside=(), inside=(), broken=(), at=40):
         """Until nothing moves. `outside`: ranks that issue no more from their operation `at` on, when all before is
-        done. `inside`: what they issue from there on is never done, and after one more they wait for it."""
-        stuck_from = {}
+        done. `inside`: what they issue from there on is never done for them, though it is for their peers; a few more,
+        and they wait for it. `broken`: it is not done for their peers either."""
+        broken_from = {}
         moved = True
         time = 0
         while moved:
@@ -47,20 +52,23 @@ class World:
             time += 1
             for rank in range(self.ranks):
                 position = len(self.issued[rank])
-                limit = 2 if rank in inside and position >= at else self.ahead
+                is_stuck = rank in inside or rank in broken
+                limit = 2 if rank in broken and position >= at else self.ahead
                 if rank in outside and position >= at or len(self.open(rank)) >= limit:
                     continue
                 if position > 20 * at:
                     continue
                 group = self.next_group(rank)
                 self.count[rank, group] += 1
-                if rank in inside and position >= at:
-                    stuck_from.setdefault(group, self.count[rank, group])
+                if is_stuck and position >= at:
+                    self.stuck.setdefault((rank, group), self.count[rank, group])
+                if rank in broken and position >= at:
+                    broken_from.setdefault(group, self.count[rank, group])
                 self.issued[rank].append((group, self.count[rank, group], time))
                 moved = True
             for group, (_, members) in self.groups.items():
                 ready = min(self.count[member, group] for member in members)
-                ready = min(ready, stuck_from.get(group, ready + 1) - 1)
+                ready = min(ready, broken_from.get(group, ready + 1) - 1)
                 if ready > self.done[group]:
                     self.done[group] = ready
                     moved = True
@@ -72,7 +80,7 @@ class World:
         numbers = {group: ids(index) for index, group in enumerate(own)}
         entries = []
         for record, (group, sequence, time) in enumerate(self.issued[rank]):
-            is_done = sequence <= self.done[group]
+            is_done = sequence <= self.done_on(rank, group)
             entries.append({
                 "record_id": record, "pg_id": numbers[group],
                 "process_group": (str(group), self.groups[group][0]),
@@ -90,8 +98,7 @@ class World:
                                        "ranks": str(self.groups[group][1])} for group in own},
             "pg_status": {str(numbers[group]): {"last_enqueued_collective": self.count[rank, group] or -1,
                                                 "last_started_collective": -1,
-                                                "last_completed_collective": min(self.done[group],
-                                                                                 self.count[rank, group]) or -1}
+                                                "last_completed_collective": self.done_on(rank, group) or -1}
                           for group in own},
             "entries": entries}
 

@@ -99,8 +99,9 @@ def completed_ones_too(_rank, dump):
     done = []
     for entry in dump["entries"]:
         if not entry["is_p2p"] and not any(other["pg_id"] == entry["pg_id"] for other in done):
-            done.append({**entry, "collective_seq_id": entry["collective_seq_id"] - 1, "record_id": entry["record_id"] - 99,
-                         "state": "completed", "retired": True, "time_discovered_completed_ns": entry["time_created_ns"]})
+            done.append({**entry, "collective_seq_id": entry["collective_seq_id"] - 1, "state": "completed",
+                         "record_id": entry["record_id"] - 99, "retired": True,
+                         "time_discovered_completed_ns": entry["time_created_ns"]})
     dump["entries"] = done + dump["entries"]
 
 
@@ -113,7 +114,8 @@ def numbers_as_texts(_rank, dump):
 @pytest.mark.parametrize("form", ["json", "pickle5"])
 @pytest.mark.parametrize("rewrite", [
     None, newer, shifted_clock, completed_ones_too, numbers_as_texts, without("is_p2p"), without("retired", "op_id"),
-    without("time_created_ns"), without("thread_id", "thread_name", "timeout_ms"), without("input_sizes", "input_dtypes")])
+    without("time_created_ns"), without("thread_id", "thread_name", "timeout_ms"),
+    without("input_sizes", "input_dtypes")])
 @pytest.mark.parametrize("name", TRUTH)
 def test_a_real_incident_as_other_versions_write_it(home, tmp_path, name, rewrite, form):
     for rank in range(16):
@@ -154,6 +156,14 @@ def test_a_rank_that_hangs_inside_and_gloo(home, tmp_path):
     folder = World(16, 4).run(inside=[6]).write(tmp_path / "dumps", "json", name="gloo:all_reduce")
     answer = analyze(home, folder)
     assert [(verdict["kind"], verdict["ranks"]) for verdict in answer["verdicts"]] == [("RankCommHang", [6])]
+
+
+def test_a_group_of_which_nobody_gets_anywhere_is_named_and_no_rank(home, tmp_path):
+    folder = World(16, 4).run(broken=[6]).write(tmp_path / "dumps")
+    answer = analyze(home, folder)
+    verdicts = answer["verdicts"]
+    assert verdicts and all(verdict["kind"] == "RankCommHang" and 6 in verdict["ranks"] for verdict in verdicts)
+    assert accused(answer) in ([], [6])
 
 
 def test_process_local_numbers_with_gaps(home, tmp_path):
