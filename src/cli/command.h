@@ -72,7 +72,8 @@ std::span<const Command* const> Commands();
 const Command* FindCommand(std::string_view name);
 
 extern const Command kRunCommand, kAttachCommand, kResumeCommand, kStopCommand, kListCommand, kGetCommand,
-    kRoundsCommand, kGoodputCommand, kRecordsCommand, kExplainCommand, kJudgeCommand, kReplayCommand, kEventsCommand,
-    kNotifyCommand, kLogsCommand, kExecCommand, kStacksCommand, kParamsCommand, kCompletionCommand, kHelpCommand;
+    kRoundsCommand, kGoodputCommand, kRecordsCommand, kExplainCommand, kJudgeCommand, kC4dCommand, kReplayCommand,
+    kEventsCommand, kNotifyCommand, kLogsCommand, kExecCommand, kStacksCommand, kParamsCommand, kCompletionCommand,
+    kHelpCommand;
 
 }  // namespace aimaster::cli

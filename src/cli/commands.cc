@@ -7,10 +7,10 @@ namespace aimaster::cli {
 
 std::span<const Command* const> Commands() {
   static constexpr std::array kCommands = {
-      &kRunCommand,    &kAttachCommand, &kResumeCommand,  &kStopCommand,       &kListCommand,
-      &kGetCommand,    &kRoundsCommand, &kGoodputCommand, &kRecordsCommand,    &kExplainCommand,
-      &kJudgeCommand,  &kReplayCommand, &kEventsCommand,  &kNotifyCommand,     &kLogsCommand,
-      &kStacksCommand, &kExecCommand,   &kParamsCommand,  &kCompletionCommand, &kHelpCommand,
+      &kRunCommand,    &kAttachCommand,     &kResumeCommand,  &kStopCommand,    &kListCommand,   &kGetCommand,
+      &kRoundsCommand, &kGoodputCommand,    &kRecordsCommand, &kExplainCommand, &kJudgeCommand,  &kC4dCommand,
+      &kReplayCommand, &kEventsCommand,     &kNotifyCommand,  &kLogsCommand,    &kStacksCommand, &kExecCommand,
+      &kParamsCommand, &kCompletionCommand, &kHelpCommand,
   };
   return kCommands;
 }

@@ -61,7 +61,7 @@ std::string Heading(const Terminal& terminal, std::string_view text) {
 }
 
 // A term and what it means; on one line where the term is short.
-std::string Entry(const Terminal& terminal, std::string_view term, std::string_view meaning, size_t column) {
+std::string HelpEntry(const Terminal& terminal, std::string_view term, std::string_view meaning, size_t column) {
   std::string out = std::string(kIndent, ' ') + terminal.Paint(Colour::kBold, term);
   const size_t used = kIndent + DisplayWidth(term);
   if (used + 2 > column) {
@@ -167,13 +167,13 @@ std::string OverviewHelp(const Terminal& terminal) {
   std::string help = Indented(kIntroduction, 0, TextWidth(terminal));
   help += "\n" + Heading(terminal, "Usage") + "    aimaster COMMAND [OPTIONS] …\n    aimaster help COMMAND\n";
   help += "    aimaster --version\n\n" + Heading(terminal, "Commands");
-  for (const Command* command : Commands()) help += Entry(terminal, command->name, command->summary, 18);
+  for (const Command* command : Commands()) help += HelpEntry(terminal, command->name, command->summary, 18);
   help += "\n" + Heading(terminal, "A job to try") +
           "    aimaster run --workers 2 -- python3 -c 'import os; print(\"rank\", os.environ[\"RANK\"])'\n\n";
   help += Heading(terminal, "Environment");
-  for (const Variable& variable : kVariables) help += Entry(terminal, variable.name, variable.meaning, 20);
+  for (const Variable& variable : kVariables) help += HelpEntry(terminal, variable.name, variable.meaning, 20);
   help += "\n" + Heading(terminal, "Exit codes");
-  for (const ExitCode& exit : kExitCodes) help += Entry(terminal, exit.code, exit.meaning, 16);
+  for (const ExitCode& exit : kExitCodes) help += HelpEntry(terminal, exit.code, exit.meaning, 16);
   return help;
 }
 
@@ -184,12 +184,12 @@ std::string CommandHelp(const Command& command, const Terminal& terminal) {
   help += "\n" + Heading(terminal, "Usage") + "    " + Synopsis(command) + "\n\n" + Heading(terminal, "Description") +
           Indented(command.details, kIndent, width);
   if (!command.options.empty()) help += "\n" + Heading(terminal, "Options");
-  for (const Option& option : command.options) help += Entry(terminal, Written(option), option.help, 28);
+  for (const Option& option : command.options) help += HelpEntry(terminal, Written(option), option.help, 28);
   for (const ParameterGroup group : kGroups) {
     std::string entries;
     for (const Parameter& parameter : ParameterTable()) {
       if (parameter.group != group || !Takes(command, parameter)) continue;
-      entries += Entry(terminal, Written(parameter), Meaning(parameter), 28);
+      entries += HelpEntry(terminal, Written(parameter), Meaning(parameter), 28);
     }
     if (!entries.empty()) help += "\n" + Heading(terminal, Title(group)) + entries;
   }

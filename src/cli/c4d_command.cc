@@ -1,0 +1,148 @@
+#include <algorithm>
+#include <array>
+#include <chrono>
+#include <filesystem>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <string_view>
+#include <system_error>
+#include <vector>
+
+#include "c4d/dump_collection.h"
+#include "c4d/hangs.h"
+#include "c4d/limits.h"
+#include "cli/c4d_words.h"
+#include "cli/command.h"
+#include "cli/report.h"
+#include "cli/terminal.h"
+#include "cli/text.h"
+#include "core/count.h"
+#include "core/nearest_name.h"
+#include "journal/files.h"
+
+namespace aimaster::cli {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::array kOptions = {
+    Option{.name = "--timeout",
+           .value = "SECONDS",
+           .help = "for how long the job had stood when the dumps were made, at the least; default: 10"},
+    Option{.name = "--json", .help = "as a JSON object"},
+};
+constexpr std::string_view kAnalyze = "analyze";
+constexpr uint64_t kTimeoutMaxSeconds = uint64_t{7} * 86'400;
+constexpr size_t kFilesMax = 100'000;
+constexpr int kDepthMax = 4;
+constexpr size_t kReasonsMax = 3;
+
+// All files below a folder, in order. Folders that may not be read are left out.
+Result<std::vector<fs::path>> ListFiles(const fs::path& folder) {
+  std::error_code error;
+  if (!fs::is_directory(folder, error)) {
+    const std::string why = error ? error.message() : fs::exists(folder) ? "is no folder" : "there is no such folder";
+    return Fail(ErrorKind::kUsage, InQuotes(folder.string()) + ": " + why);
+  }
+  std::vector<fs::path> files;
+  fs::recursive_directory_iterator entry(folder, fs::directory_options::skip_permission_denied, error);
+  for (; !error && entry != fs::recursive_directory_iterator(); entry.increment(error)) {
+    std::error_code ignored;
+    if (entry->is_directory(ignored)) {
+      if (entry.depth() + 1 >= kDepthMax) entry.disable_recursion_pending();
+      continue;
+    }
+    if (files.size() == kFilesMax) {
+      return Fail(ErrorKind::kUsage, InQuotes(folder.string()) + " holds more than " + std::to_string(kFilesMax) +
+                                         " files: name the folder of the dumps");
+    }
+    files.push_back(entry->path());
+  }
+  if (error) return Fail(ErrorKind::kEnvironment, InQuotes(folder.string()) + ": " + error.message());
+  std::ranges::sort(files);
+  return files;
+}
+
+void ReadDump(const fs::path& folder, const fs::path& file, c4d::DumpCollection& collection) {
+  std::string name = OneLine(file.lexically_relative(folder).string());
+  std::error_code error;
+  if (!fs::is_regular_file(file, error)) return collection.LeaveOut(std::move(name), "is no regular file");
+  if (const uintmax_t size = fs::file_size(file, error); !error && size > c4d::kDumpMaxBytes) {
+    return collection.LeaveOut(std::move(name),
+                               "is larger than " + std::to_string(c4d::kDumpMaxBytes >> 20) + " MiB, and was not read");
+  }
+  const Result<std::string> bytes = ReadFile(file, c4d::kDumpMaxBytes);
+  if (!bytes) return collection.LeaveOut(std::move(name), "can't be read: " + bytes.error().message);
+  collection.Add(std::move(name), *bytes);
+}
+
+int NothingToRead(const std::string& folder, const c4d::DumpReading& reading) {
+  std::string message = InQuotes(folder) + " holds no dump that can be read";
+  if (reading.notes.empty()) {
+    message += "; it is empty";
+  } else {
+    message += ": of " + Count(reading.notes.size(), "file");
+    for (size_t i = 0; i < std::min(reading.notes.size(), kReasonsMax); ++i) {
+      message += (i == 0 ? ", " : "; ") + reading.notes[i].file + " " + reading.notes[i].reason;
+    }
+    if (reading.notes.size() > kReasonsMax) message += "; …";
+  }
+  return Complain({ErrorKind::kEnvironment, message});
+}
+
+int Analyze(const Arguments& arguments) {
+  const Result<std::optional<uint64_t>> seconds = arguments.Number("--timeout", 1, kTimeoutMaxSeconds);
+  if (!seconds) return Complain(seconds.error());
+  c4d::HangTiming timing;
+  if (*seconds) timing.timeout = std::chrono::seconds(**seconds);
+  const fs::path folder = arguments.operands[1];
+  const Result<std::vector<fs::path>> files = ListFiles(folder);
+  if (!files) return Complain(files.error());
+  c4d::DumpCollection collection;
+  for (const fs::path& file : *files) ReadDump(folder, file, collection);
+  const c4d::DumpReading reading = collection.Take(timing.timeout);
+  if (reading.dumps_used == 0) return NothingToRead(folder.string(), reading);
+  const std::vector<c4d::Verdict> verdicts = c4d::FindHangs(reading.observation, timing);
+  return arguments.Has("--json") ? PrintJson(C4dJson(reading, verdicts))
+                                 : Print(C4dStory(reading, verdicts, LookAt(1)));
+}
+
+int Run(const Arguments& arguments) {
+  const std::string& action = arguments.operands.front();
+  if (action == kAnalyze && arguments.operands.size() == 2) return Analyze(arguments);
+  if (action == kAnalyze) return Complain({ErrorKind::kUsage, "which folder? write aimaster c4d analyze DIR"});
+  constexpr std::array kActions = {kAnalyze};
+  const std::string meant = DidYouMean(action, kActions);
+  return Complain({ErrorKind::kUsage,
+                   "aimaster c4d does not know " + InQuotes(action) + (meant.empty() ? "; it knows analyze" : meant)});
+}
+
+}  // namespace
+
+const Command kC4dCommand = {
+    .name = "c4d",
+    .operands = "analyze DIR",
+    .operands_min = 1,
+    .operands_max = 2,
+    .summary = "which rank hangs, out of the dumps of PyTorch's Flight Recorder",
+    .details =
+        "analyze reads the dumps that the ranks of a job left behind when a collective operation timed out, and says "
+        "which of them hang, in the communication layer or outside, and which only wait for those (docs/c4d.md). No "
+        "job is needed, and nothing in a dump is ever executed.\n\n"
+        "DIR holds a file for each rank, a pickle or JSON, whose name ends in the rank: nccl_trace_rank_12. Folders "
+        "within it are looked into as well. Files that are missing, cut short, of another job, or no dumps, do no "
+        "harm: each is named with the reason, and nobody is accused for what a dump that is not whole does not say.\n\n"
+        "--json prints one object: verdicts (of each: kind, one of RankCommHang, RankNonCommHang, CollectiveMismatch, "
+        "CyclicWait, NoProbeData; level; ranks, the culprits; is_group, true where ranks are a whole group of which "
+        "none can be singled out; node, null, for dumps do not tell it; communicator and communicator_description; "
+        "operation; sequence; since, the seconds that it has been so at the least, as far as the dumps themselves "
+        "show, or null; waiting, the ranks that "
+        "wait for the culprits; evidence), ranks, ranks_seen, ranks_not_seen, last_record, files_left_out and "
+        "files_used_in_part (of each: file, reason). The exit code is 0 whenever there was a dump that could be read, "
+        "and 1 when there was none.",
+    .examples = "aimaster c4d analyze /shared/dumps\naimaster c4d analyze --json dumps | jq '.verdicts[].ranks'",
+    .options = kOptions,
+    .run = &Run,
+};
+
+}  // namespace aimaster::cli
