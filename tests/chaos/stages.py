@@ -143,8 +143,8 @@ class Case:
                                                 "node_name", "isolated", "reason", "round")] for one in records],
             # Nobody has seen the last round get ready where its ranks were done before a master was back.
             "rounds": [(one["round"], one["result"], one["reason"],
-                        sorted({stage["name"] for stage in one["stages"]} - ({"ready"} if one is rounds[-1] else set())))
-                       for one in rounds],
+                        sorted({stage["name"] for stage in one["stages"] if one is not rounds[-1] or
+                                stage["name"] != "ready"})) for one in rounds],
             "decisions": [(one["decision"], one["summary"], one["reasons"]) for one in decisions],
         }
 
