@@ -131,7 +131,10 @@ class Follower {
 
   void OnInterrupt(int number) {
     if (IsEnd(summary_.status) || !options_.interrupt_stops_job) return Leave(ended_code_.value_or(128 + number));
-    if (leave_at_) return LeaveUnstopped();
+    if (leave_at_) {
+      leaves_when_told_ = true;
+      return;
+    }
     const bool again = interrupted_by_.has_value();
     if (!again) interrupted_by_ = number;
     if (again) leave_at_ = steady_clock::now() + kStopAtOnceMax;
@@ -141,7 +144,8 @@ class Follower {
                     " of grace; once more to stop it at once");
   }
 
-  // Whatever keeps the job from ending does not keep a person who has said twice that he wants to go.
+  // Whatever keeps the job from ending does not keep a person who has said twice that he wants to go; only that the job
+  // goes on to its end as if nothing had been said he would not want.
   void LeaveUnstopped() {
     const JobCare care = LookAtCare(directory_, kAskMax);
     const std::string why = !care.trouble.empty() ? care.trouble
@@ -233,7 +237,8 @@ class Follower {
   void DecideWhetherToGoOn() {
     if (IsEnd(summary_.status)) return FinishWithJob();
     const auto now = steady_clock::now();
-    if (leave_at_ && now > *leave_at_) return LeaveUnstopped();
+    const bool is_told = summary_.status == JobStatus::kStopping;
+    if (leave_at_ && (now > *leave_at_ || (leaves_when_told_ && is_told))) return LeaveUnstopped();
     if (options_.give_up_after && now - began_ > *options_.give_up_after) {
       return FailWhenTooLate();
     }
@@ -382,6 +387,7 @@ class Follower {
   steady_clock::time_point farewell_until_{};
   std::optional<int> interrupted_by_;
   std::optional<steady_clock::time_point> leave_at_;  // when the second interrupt has not helped
+  bool leaves_when_told_ = false;                     // a third one: as soon as the journal knows of the stop
   bool told_address_ = false;
   std::optional<int> ended_code_;
   bool printing_ = false;

@@ -35,6 +35,22 @@ def test_the_second_ctrl_c_does_not_wait_for_the_grace(home):
     assert home.get()["status"] == "Stopped"
 
 
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize("delay", [0.02, 0.05, 0.07, 0.1, 0.15])
+def test_who_is_impatient_from_the_start_leaves_no_job_behind(home, number, delay):
+    """Three signals before the job's master has begun to listen."""
+    running = home.start("run", "--name", "hasty", "--", "/bin/sleep", 30)
+    wait_for(home.list, "the job", every=0.001)
+    time.sleep(delay)
+    for _ in range(3):
+        running.signal(number)
+        time.sleep(0.02)
+    finished = running.wait(15)
+    assert finished.code == 128 + number, finished
+    home.wait_for_status("Stopped", timeout=15)
+    assert home.rank_processes() == {}
+
+
 def test_a_closed_terminal_leaves_the_job_running_and_attach_comes_back(home):
     running = home.start("run", "--workers", 2, "--", *WORKER, "--steps", 80, "--die-rank", 1, "--die-step", 79,
                          "--die-how", "exit7")
