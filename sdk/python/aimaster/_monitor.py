@@ -1,10 +1,14 @@
 """Monitor: the job as its own program sees it."""
+import itertools
 import math
 
 from . import _sections, _status
 from ._config import Config
 from ._state import STATES
 from ._status import Status
+
+MESSAGE_CHARACTERS = 16384  # the agent keeps fewer
+RETRYABLE_TEXTS = 64        # of all that the job's ranks name the agent takes as many
 
 
 def _guarded(call):
@@ -26,6 +30,14 @@ def report_checkpoint(step):
 def _is_on_accelerator(value):
     """Of a tensor there, int() and float() wait until the accelerator has computed it."""
     return getattr(value, "is_cuda", False) or getattr(getattr(value, "device", None), "type", "cpu") != "cpu"
+
+
+def _is_text(text):
+    try:
+        text.encode("utf-8")
+    except UnicodeEncodeError:
+        return False
+    return True
 
 
 def _whole(step):
@@ -70,8 +82,8 @@ class Monitor(object):
 
     def send_custom_message(self, content):
         def send():
-            # What is no text in UTF-8 (a file's name, say) is told as far as it is.
-            text = str(content).encode("utf-8", "replace").decode("utf-8")
+            # What is no text in UTF-8 (a file's name, say) is told as far as it is, and of a long text the beginning.
+            text = str(content)[:MESSAGE_CHARACTERS].encode("utf-8", "replace").decode("utf-8")
             return STATES.get().agent.ask("/v1/message", {"content": text})[0]
 
         return _guarded(send)
@@ -80,10 +92,15 @@ class Monitor(object):
         def send():
             if isinstance(errors, str):
                 return Status(_status.INVALID, "a list of texts is expected, and not one text")
-            texts = list(errors)
-            if not all(isinstance(text, str) for text in texts):
-                return Status(_status.INVALID, "a list of texts is expected, and not %.100r" % (texts,))
-            texts = [text.encode("utf-8", "replace").decode("utf-8") for text in texts]
+            texts = list(itertools.islice(errors, RETRYABLE_TEXTS + 1))
+            if len(texts) > RETRYABLE_TEXTS:
+                return Status(_status.INVALID, "a job may name %d texts, and no more" % RETRYABLE_TEXTS)
+            for text in texts:
+                if not isinstance(text, str):
+                    return Status(_status.INVALID, "a list of texts is expected, and not %.100r in it" % (text,))
+                # Something else in the place of what can't be written would be found in lines that were never meant.
+                if not _is_text(text):
+                    return Status(_status.INVALID, "%.100r is no text in UTF-8" % (text,))
             return STATES.get().agent.ask("/v1/retryable_errors", {"errors": texts})[0]
 
         return _guarded(send)

@@ -1,4 +1,5 @@
 """What each call tells the agent, and what its status says, whatever the agent does."""
+import itertools
 import math
 import os
 import socket
@@ -40,11 +41,18 @@ class CallsTest(WithAgent):
         self.assertTrue(jm.Monitor().send_custom_message(content=ValueError("bad")).ok())
         self.assertEqual([body["content"] for _, body in self.agent.wait_for(2)], ["file caf?.txt", "bad"])
 
+    def test_of_a_message_of_any_length_the_beginning_is_told_at_once(self):
+        self.assertTrue(jm.Monitor().send_custom_message(content="a" * 10000000).ok())
+        self.assertEqual(jm.Monitor().set_retryable_errors(str(i) for i in itertools.count()).code, "invalid")
+        (_, body), = self.agent.wait_for(1)
+        self.assertEqual(body["content"], "a" * 16384)
+
     def test_errors_are_a_list_of_texts(self):
         monitor = jm.Monitor()
         self.assertTrue(monitor.set_retryable_errors(["connect timeout", "error_yyy"]).ok())
         self.assertTrue(monitor.set_retryable_errors(text for text in ("one",)).ok())
-        for nonsense in ("connect timeout", ["good", 5], None, 7):
+        # "\udcff" is a byte that is no text: with another sign in its place lines would match that nobody meant.
+        for nonsense in ("connect timeout", ["good", 5], None, 7, ["\udcff"], ["x"] * 65):
             self.assertFalse(monitor.set_retryable_errors(nonsense).ok(), nonsense)
         self.assertEqual([body["errors"] for _, body in self.agent.wait_for(2)],
                          [["connect timeout", "error_yyy"], ["one"]])
