@@ -5,6 +5,7 @@
 #include <string>
 
 #include "core/check.h"
+#include "detect/outlived.h"
 #include "detect/rank_cause.h"
 #include "detect/root_cause.h"
 
@@ -27,7 +28,15 @@ std::vector<Judgement> JudgeApart(std::span<const RankFailure> failures, uint32_
   for (const RankFailure& failure : failures) {
     FailedInstance& instance = instances[failure.instance];
     instance.failures.push_back(failure);
-    instance.standing = std::min(instance.standing, CauseOf(failure, rules).standing);
+  }
+  for (auto& [index, instance] : instances) {
+    std::vector<RankFailure> lasting;  // Judge sets the others aside too, and says so
+    const bool went_on = std::ranges::any_of(instance.failures,
+                                             [](const RankFailure& failure) { return SaysItWentOn(failure.matches); });
+    if (went_on) SetAsideOutlived(lasting = instance.failures, rules);
+    for (const RankFailure& failure : went_on ? lasting : instance.failures) {
+      instance.standing = std::min(instance.standing, CauseOf(failure, rules).standing);
+    }
   }
   std::vector<const FailedInstance*> order;
   for (const bool own_fault : {true, false}) {

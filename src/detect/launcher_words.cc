@@ -90,6 +90,25 @@ bool IsLauncherWord(std::string_view line) {
   }
 }
 
+bool IsBrokenOff(std::string_view line) {
+  constexpr std::string_view kNoticed = " noticed that process rank ";
+  const size_t noticed = line.find(kNoticed);
+  if (noticed == std::string_view::npos || !IsLauncherWord(line)) return false;
+  // "… on node gpu.cluster.local exited on", "… with PID 0 on"
+  return line.find(").", noticed) == std::string_view::npos;
+}
+
+bool IsRestartWord(std::string_view line) {
+  static constexpr std::array<std::string_view, 3> kWords{"restart worker group", "estarting training",
+                                                          "esuming training"};
+  if (HoldsAny(line, kWords)) return true;
+  constexpr std::string_view kCount = "estart_count=";
+  const size_t count = line.find(kCount);
+  if (count == std::string_view::npos || count + kCount.size() == line.size()) return false;
+  const char first = line[count + kCount.size()];
+  return first >= '1' && first <= '9';
+}
+
 std::vector<RankFailure> AttributeLauncherOutput(std::vector<RankFailure> failures) {
   const bool has_rank = std::ranges::any_of(failures, [](const RankFailure& f) { return f.mpi_rank.has_value(); });
   for (RankFailure& failure : failures) {

@@ -8,15 +8,19 @@
 
 #include "detect/launcher_words.h"
 #include "detect/line_text.h"
+#include "detect/outlived.h"
+#include "detect/taken_back.h"
 
 namespace aimaster {
 namespace {
 
-constexpr size_t kRulesKept = kMatchesPerRankMax / 2;  // two lines each
-constexpr size_t kVoicesMax = 256;                     // more labels than that are no labels
-constexpr size_t kPageBytes = 64 << 10;                // read at one glance; it should stay in the processor's cache
-constexpr size_t kPageWorthBytes = 1 << 10;            // less than that is read line by line at once
-constexpr uint64_t kExceptionReachBytes = 16 << 10;    // an exception is old news when more was printed after it
+constexpr size_t kRulesKept = kMatchesPerRankMax / 2 - 1;  // two lines each; and one that says that the job went on
+constexpr int kOtherwiseMax = 8;                           // steps told in another way, until that way counts
+constexpr uint64_t kProgressReachBytes = 4 << 20;          // who tells no step so far behind an event tells none
+constexpr size_t kVoicesMax = 256;                         // more labels than that are no labels
+constexpr size_t kPageBytes = 64 << 10;              // read at one glance; it should stay in the processor's cache
+constexpr size_t kPageWorthBytes = 1 << 10;          // less than that is read line by line at once
+constexpr uint64_t kExceptionReachBytes = 16 << 10;  // an exception is old news when more was printed after it
 
 bool IsBlank(std::string_view text) { return text.find_first_not_of(" \t") == std::string_view::npos; }
 
@@ -28,6 +32,7 @@ LineScanner::LineScanner(PatternMatcher& matcher, std::string file, Reading read
 void LineScanner::Voice::GiveUp() {
   traceback.GiveUp();
   exception_goes_on = false;
+  broken_off.clear();
 }
 
 // ---- which lines ----
@@ -61,6 +66,9 @@ void LineScanner::OnTruncated() {
     hits.first.offset = 0;
     if (hits.last) hits.last->offset = 0;
   }
+  went_on_.reset();
+  counted_from_.reset();
+  Watch() = ProgressWatch{.event = 0, .until = hits_.empty() ? 0 : kProgressReachBytes};
   if (!HasRecentException()) exception_.clear();
   exception_offset_ = last_offset_ = 0;
   unlabelled_.GiveUp();
@@ -103,6 +111,7 @@ void LineScanner::LookAt(std::string_view raw, uint64_t offset) {
 
 // Of lines that no rule knows and that change nothing, the last one that tells something is kept.
 void LineScanner::PassOver(std::string_view text, uint64_t offset) {
+  HeedProgressIn(text, offset);
   while (!text.empty()) {
     if (IsLineEnd(text.back())) {
       text.remove_suffix(1);
@@ -141,14 +150,74 @@ void LineScanner::OnLine(std::string_view raw, uint64_t offset) {
   const bool went_on = voice.IsAttentive();
   const std::string_view line = voice.traceback.WithoutLogPrefix(text);
   const LineKind kind = voice.traceback.Classify(line);
-  const PatternMatcher::Found found = matcher_.Match(line);
-  const std::optional<RuleIndex> rule = RuleOf(found, kind, voice);
-  if (!found.never_root) {
-    if (rule) KeepMatch(*rule, line, offset);
-    KeepTelling(kind, line, offset, voice);
+  if (kind != LineKind::kOther || !OnBrokenOff(line, offset, voice)) {
+    PatternMatcher::Found found = matcher_.Match(line);
+    if (kind == LineKind::kOther) found.line = StandingRule(matcher_, line, found);
+    const std::optional<RuleIndex> rule = RuleOf(found, kind, voice);
+    if (!found.never_root) {
+      if (rule) KeepMatch(*rule, line, offset);
+      KeepTelling(kind, line, offset, voice);
+    }
+    if (kind == LineKind::kOther && !rule) HeedProgress(line, offset);
   }
   if (kind != LineKind::kOther || !went_on) voice.heeded_at = offset;
   KeepVoice(label, voice, was_attentive);
+}
+
+// The sentence as a whole is one line, where it began.
+bool LineScanner::OnBrokenOff(std::string_view line, uint64_t offset, Voice& voice) {
+  if (!voice.broken_off.empty()) {
+    const std::string sentence = std::exchange(voice.broken_off, {}) + " " + std::string(line);
+    const PatternMatcher::Found found = matcher_.Match(sentence);
+    if (!found.line && !found.never_root) return false;
+    if (found.line && !found.never_root) KeepMatch(*found.line, sentence, voice.broken_off_at);
+    return true;
+  }
+  if (!IsBrokenOff(line)) return false;
+  voice.broken_off = line.substr(0, kErrorTextMaxBytes);
+  voice.broken_off_at = offset;
+  return true;
+}
+
+// ---- signs that the job goes on ----
+
+void LineScanner::SayItWentOn(std::string_view line, uint64_t offset) {
+  went_on_ = LineMatch{std::string(kWentOn), OneLine(line, kErrorTextMaxBytes), file_, offset};
+}
+
+void LineScanner::HeedProgress(std::string_view line, uint64_t offset) {
+  if (IsRestartWord(line)) {
+    SayItWentOn(line, offset);
+    counted_from_.reset();
+    return;
+  }
+  if (offset > Watch().until) return;
+  std::optional<StepWord> step = StepIn(line);
+  if (!step) return;
+  if (counted_from_offset_ < Watch().event) counted_from_.reset();  // what was before an event shows nothing of it
+  // Of two that count in turns (training and evaluation, say) the first one is followed as long as it goes on.
+  const bool is_other = counted_from_ && counted_from_->way != step->way;
+  if (is_other && ++counted_otherwise_ < kOtherwiseMax) return;
+  counted_otherwise_ = 0;
+  const bool begins = !counted_from_ || is_other || step->number < counted_from_->number;
+  if (!begins && step->number - counted_from_->number < kStepsOutlived) return;
+  if (!begins) {
+    SayItWentOn(line, counted_from_offset_);
+    if (counted_from_offset_ > Watch().event) Watch().until = 0;
+  }
+  counted_from_ = std::move(step);
+  counted_from_offset_ = offset;
+}
+
+void LineScanner::HeedProgressIn(std::string_view text, uint64_t offset) {
+  for (size_t begin = 0; begin < text.size() && offset + begin <= Watch().until;) {
+    const size_t end = EndOfLine(text, begin);
+    ForEachPart(text.substr(begin, end - begin), [&](std::string_view part) {
+      const auto [label, line] = SplitRankLabels(CleanLine(part, buffer_));
+      HeedProgress(VoiceOf(label).traceback.WithoutLogPrefix(line), offset + begin);
+    });
+    begin = end + 1;
+  }
 }
 
 // A voice is only known while it remembers something: labels that never hold a traceback may be as many as they like.
@@ -178,12 +247,14 @@ std::optional<RuleIndex> LineScanner::RuleOf(const PatternMatcher::Found& found,
     case LineKind::kChainLink:
       return std::nullopt;
     case LineKind::kException:
-      voice.chain_rule = found.line;
-      return found.line;
-    case LineKind::kChainedException:
-      if (!found.line || (voice.chain_rule && *voice.chain_rule <= *found.line)) return std::nullopt;
-      voice.chain_rule = found.line;
-      return found.line;
+      voice.chain_rule = UncaughtException(found);
+      return voice.chain_rule;
+    case LineKind::kChainedException: {
+      const std::optional<RuleIndex> rule = UncaughtException(found);
+      if (!rule || (voice.chain_rule && *voice.chain_rule <= *rule)) return std::nullopt;
+      voice.chain_rule = rule;
+      return rule;
+    }
     case LineKind::kIgnoredException:
       // The program went on; but where it speaks of a broken device, the device is broken.
       return found.line && matcher_.rules().rule(*found.line).node_suspect ? found.line : std::nullopt;
@@ -191,7 +262,13 @@ std::optional<RuleIndex> LineScanner::RuleOf(const PatternMatcher::Found& found,
   return std::nullopt;
 }
 
+// What a class is called by its author tells nothing: where a traceback ends in it, it was raised and not caught.
+std::optional<RuleIndex> LineScanner::UncaughtException(const PatternMatcher::Found& found) const {
+  return found.line ? found.line : matcher_.rules().Find(kUserExceptionCode);
+}
+
 void LineScanner::KeepMatch(RuleIndex rule, std::string_view line, uint64_t offset) {
+  Watch() = ProgressWatch{.event = offset, .until = offset + kProgressReachBytes};
   auto hit = hits_.find(rule);
   if (hit == hits_.end() && hits_.size() == kRulesKept) {
     const auto weakest = std::prev(hits_.end());
@@ -247,6 +324,8 @@ std::vector<LineMatch> LineScanner::Matches() const {
     matches.push_back(hits.first);
     if (hits.last) matches.push_back(*hits.last);
   }
+  const auto is_before = [this](const LineMatch& match) { return match.offset < went_on_->offset; };
+  if (went_on_ && std::ranges::any_of(matches, is_before)) matches.push_back(*went_on_);
   std::sort(matches.begin(), matches.end(), [](const LineMatch& a, const LineMatch& b) {
     return std::tie(a.offset, a.rule) < std::tie(b.offset, b.rule);
   });

@@ -17,6 +17,7 @@
 #include "core/failure.h"
 #include "detect/line_splitter.h"
 #include "detect/pattern_matcher.h"
+#include "detect/step_words.h"
 #include "detect/suspect_lines.h"
 #include "detect/traceback.h"
 
@@ -28,6 +29,12 @@ inline constexpr uint64_t kTracebackReachBytes = 64 << 10;
 enum class Reading {
   kSuspectLines,
   kEveryLine,  // finds the same, several times slower: what the other is measured by
+};
+
+// Whether it is worth a look how far the training is: since a rule knew a line, until the job has gone on after it.
+struct ProgressWatch {
+  uint64_t event = 0;  // offset of the last such line
+  uint64_t until = 0;  // offset; 0: nothing is looked for
 };
 
 // One per output file; lives on the thread of its matcher, which must outlive it. Its memory is bounded whatever comes.
@@ -45,8 +52,15 @@ class LineScanner {
   void Forget(uint64_t before);
 
   // For each of the strongest rules that matched, its first line and its last one, in the order of the file; at most
-  // kMatchesPerRankMax. A flood of weak lines can't push out a strong one.
+  // kMatchesPerRankMax. A flood of weak lines can't push out a strong one. Where the job went on after one of them, the
+  // last sign of it too (outlived.h).
   std::vector<LineMatch> Matches() const;
+
+  // Scanners of one file, a voice each, can share the watch: what one tells of, the progress of another shows to be
+  // outlived. It must outlive the scanner.
+  void ShareWatch(ProgressWatch& watch) { shared_watch_ = &watch; }
+  // The last sign, whether or not it comes after anything; null where there is none.
+  const LineMatch* went_on() const { return went_on_ ? &*went_on_ : nullptr; }
 
   // What a person would quote: the last exception, unless much was printed after it; else the last line that is no
   // boilerplate. At most kErrorTextMaxBytes; empty when nothing was printed.
@@ -64,8 +78,10 @@ class LineScanner {
     std::optional<RuleIndex> chain_rule;  // of the exceptions of the chain so far, the strongest
     bool exception_goes_on = false;       // its message is on the next line
     uint64_t heeded_at = 0;               // of the last line that was part of a traceback
+    std::string broken_off;               // a launcher's sentence that the next line ends
+    uint64_t broken_off_at = 0;
 
-    bool IsAttentive() const { return traceback.IsAttentive() || exception_goes_on; }
+    bool IsAttentive() const { return traceback.IsAttentive() || exception_goes_on || !broken_off.empty(); }
     bool HasMemory() const { return IsAttentive() || chain_rule || traceback != Traceback(); }
     void GiveUp();
   };
@@ -81,6 +97,12 @@ class LineScanner {
   Voice& VoiceOf(std::string_view label);
   void KeepVoice(std::string_view label, Voice& voice, bool was_attentive);
   std::optional<RuleIndex> RuleOf(const PatternMatcher::Found& found, LineKind kind, Voice& voice);
+  std::optional<RuleIndex> UncaughtException(const PatternMatcher::Found& found) const;
+  bool OnBrokenOff(std::string_view line, uint64_t offset, Voice& voice);
+  void HeedProgress(std::string_view line, uint64_t offset);
+  void HeedProgressIn(std::string_view text, uint64_t offset);
+  ProgressWatch& Watch() { return shared_watch_ ? *shared_watch_ : own_watch_; }
+  void SayItWentOn(std::string_view line, uint64_t offset);
   void KeepMatch(RuleIndex rule, std::string_view line, uint64_t offset);
   bool HasRecentException() const;
   void KeepTelling(LineKind kind, std::string_view line, uint64_t offset, Voice& voice);
@@ -96,7 +118,13 @@ class LineScanner {
   uint64_t attentive_until_ = 0;  // offset
   std::string buffer_;            // for cleaning, reused
 
-  std::map<RuleIndex, Hits> hits_;  // the strongest kMatchesPerRankMax / 2 rules
+  std::map<RuleIndex, Hits> hits_;  // of the strongest kMatchesPerRankMax / 2 - 1 rules
+  ProgressWatch own_watch_;
+  ProgressWatch* shared_watch_ = nullptr;
+  std::optional<LineMatch> went_on_;
+  std::optional<StepWord> counted_from_;
+  uint64_t counted_from_offset_ = 0;
+  int counted_otherwise_ = 0;  // so many steps in a row were told in another way
   std::string exception_;
   uint64_t exception_offset_ = 0;
   std::string last_line_;

@@ -304,5 +304,85 @@ TEST(PatternMatcherTest, GoesOnWithoutADatabaseThatIsUnusable) {
   EXPECT_NE(matcher.error(), "");
 }
 
+// ---- exceptions that nobody's list knows, and launchers' long lines ----
+
+TEST_F(LineScannerTest, WhatTheFramesEndInIsAnExceptionWhateverItIsCalled) {
+  for (const std::string exception :
+       {"shop.catalog.Sold: item 7", "Misfit: width and height differ", "queue.Full", "Halt",
+        "store.quota.exceeded: more than was ordered", "pkg.Outer.Inner: nested"}) {
+    LineScanner scanner(matcher_, "rank0.err");
+    scanner.Feed("Traceback (most recent call last):\n  File \"a.py\", line 3, in f\n    g()\n" + exception + "\n", 0);
+    scanner.Finish();
+    ASSERT_EQ(scanner.Matches().size(), 1u) << exception;
+    EXPECT_EQ(scanner.Matches()[0].rule, "UserException") << exception;
+  }
+}
+
+TEST_F(LineScannerTest, OtherPeoplesWordsBehindTheFramesAreNoException) {
+  for (const std::string other : {"INFO: saving", "Epoch: 3", "step: 100", "done", "WARNING: slow", "loss: 0.31"}) {
+    LineScanner scanner(matcher_, "rank0.err");
+    scanner.Feed("Traceback (most recent call last):\n  File \"a.py\", line 3, in f\n    g()\n" + other +
+                     "\nConnectionResetError: [Errno 104] Connection reset by peer\n",
+                 0);
+    scanner.Finish();
+    ASSERT_EQ(scanner.Matches().size(), 1u) << other;
+    EXPECT_EQ(scanner.Matches()[0].rule, "PeerConnectionLost") << other;
+  }
+}
+
+TEST_F(LineScannerTest, AnUnknownExceptionOnTopOfALostPeerIsStillTheLostPeer) {
+  Read(
+      "Traceback (most recent call last):\n  File \"a.py\", line 3, in f\n    g()\n"
+      "ConnectionResetError: [Errno 104] Connection reset by peer\n\n"
+      "During handling of the above exception, another exception occurred:\n\n"
+      "Traceback (most recent call last):\n  File \"a.py\", line 9, in h\n    f()\nfeed.Interrupted: no batch\n");
+  EXPECT_EQ(Rules(), Strings{"PeerConnectionLost"});
+}
+
+TEST_F(LineScannerTest, AChainWhoseSecondTracebackIsNotShownEndsWithItsException) {
+  Read(
+      "Traceback (most recent call last):\n  File \"hvd.py\", line 8, in synchronize\n    wait(handle)\n"
+      "RuntimeError: Horovod has been shut down. This was caused by an exception on one of the ranks\n\n"
+      "During handling of the above exception, another exception occurred:\n\n"
+      "horovod.common.exceptions.HorovodInternalError: Horovod has been shut down\n"
+      "Traceback (most recent call last):\n  File \"a.py\", line 9, in h\n    f()\nIndexError: list index out of "
+      "range\n");
+  EXPECT_EQ(Rules().back(), "UserException");
+}
+
+TEST_F(LineScannerTest, AnExceptionThatWasIgnoredWithoutATracebackIsIgnored) {
+  Read("Exception ignored in: <function Feed.__del__ at 0x7f>\nBrokenPipeError: [Errno 32] Broken pipe\n");
+  EXPECT_TRUE(scanner_.Matches().empty());
+}
+
+TEST_F(LineScannerTest, ASentenceOfALauncherMayFillTwoLines) {
+  for (const std::string sentence :
+       {"prterun noticed that process rank 5 with PID 812 on node gpu-n17 exited on\nsignal 11 (Segmentation fault).\n",
+        "mpirun noticed that process rank 5 with PID 0 on node\nn17.cluster.local exited on signal 11 (Segmentation "
+        "fault).\n"}) {
+    for (const Reading reading : {Reading::kSuspectLines, Reading::kEveryLine}) {
+      LineScanner scanner(matcher_, "rank0.err", reading);
+      std::string text;
+      for (int i = 0; i < 200; ++i) text += "epoch done in a while\n";
+      scanner.Feed(text + sentence + "goodbye\n", 0);
+      scanner.Finish();
+      ASSERT_EQ(scanner.Matches().size(), 1u) << sentence;
+      EXPECT_EQ(scanner.Matches()[0].rule, "SegmentationFault");
+      EXPECT_EQ(scanner.Matches()[0].offset, text.size());
+      EXPECT_NE(scanner.Matches()[0].line.find("process rank 5"), std::string::npos);
+    }
+  }
+}
+
+TEST_F(LineScannerTest, ASentenceThatIsNotEndedChangesNothing) {
+  Read("prterun noticed that process rank 5 with PID 812 on node gpu-n17 exited on\nKeyError: 'a'\n");
+  EXPECT_EQ(Rules(), Strings{"UserException"});
+}
+
+TEST_F(LineScannerTest, AHealthCheckThatFindsNothingIsNoFailure) {
+  Read("health: uncorrectable ECC errors: 0\npolicy: restart on [NodeNotReady, Evicted]\nKeyError: 'a'\n");
+  EXPECT_EQ(Rules(), Strings{"UserException"});
+}
+
 }  // namespace
 }  // namespace aimaster

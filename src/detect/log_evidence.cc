@@ -102,6 +102,7 @@ LogEvidence::Voice& LogEvidence::AddVoice(Speaker speaker) {
   File& file = files_.back();
   const std::string name = speaker.name;
   Voice& voice = file.voices.emplace_back(std::move(speaker), matcher_, file.path);
+  voice.scanner.ShareWatch(file.watch);
   if (!name.empty()) file.by_name.emplace(name, &voice);
   return voice;
 }

@@ -58,6 +58,7 @@ class LogEvidence {
     std::optional<RankFile> owner;
     std::list<Voice> voices;  // in the order in which they were met; the first one is nobody's
     std::map<std::string, Voice*, std::less<>> by_name;
+    ProgressWatch watch = {};  // of all voices
   };
 
   class Sorting;

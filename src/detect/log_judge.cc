@@ -2,14 +2,18 @@
 
 #include <algorithm>
 #include <charconv>
+#include <iterator>
 #include <map>
 #include <utility>
 
 #include "core/check.h"
 #include "core/names.h"
+#include "detect/collective_progress.h"
 #include "detect/error_words.h"
+#include "detect/outlived.h"
 #include "detect/rank_cause.h"
 #include "detect/root_cause.h"
+#include "detect/torchrun_words.h"
 
 namespace aimaster {
 namespace {
@@ -18,6 +22,7 @@ constexpr Names<RetryLabel, 3> kLabels{{{RetryLabel::kRetryable, "retryable"},
                                         {RetryLabel::kNotRetryable, "not_retryable"},
                                         {RetryLabel::kAmbiguous, "ambiguous"}}};
 
+constexpr uint32_t kRanksMax = 10'000'000;  // who is accused beyond that is no rank
 constexpr std::string_view kJobName = "the whole job";
 
 // The ranks of a log as failures. Whoever has no number gets one behind those of the job.
@@ -25,7 +30,14 @@ class Failures {
  public:
   explicit Failures(const std::vector<LogRank>& ranks) {
     for (const LogRank& rank : ranks) {
-      if (rank.number) ranks_of_job_ = std::max(ranks_of_job_, *rank.number + 1);
+      if (!rank.number) continue;
+      ranks_of_job_ = std::max(ranks_of_job_, *rank.number + 1);
+      // One that others accuse is of the job, though its log may be missing.
+      for (const CollectiveReport& report : ReadCollectiveReports(Rank{*rank.number}, rank.matches)) {
+        for (Rank accused : report.accused) {
+          if (Value(accused) < kRanksMax) ranks_of_job_ = std::max(ranks_of_job_, Value(accused) + 1);
+        }
+      }
     }
     next_ = ranks_of_job_;
     for (const LogRank& rank : ranks) {
@@ -127,16 +139,35 @@ struct NamedRanks {
   std::optional<uint32_t> only;
   bool several = false;
 };
-NamedRanks RanksNamedBy(const RankFailure& teller, std::string_view rule) {
+template <typename IsTelling>
+NamedRanks RanksNamedBy(const RankFailure& teller, IsTelling&& is_telling) {
   NamedRanks named;
   for (const LineMatch& match : teller.matches) {
-    if (match.rule != rule) continue;
+    if (!is_telling(match.rule)) continue;
     const std::optional<uint32_t> rank = RankNamedIn(match.line);
     if (!rank) continue;
     if (named.only && *named.only != *rank) named.several = true;
     if (!named.only) named.only = rank;
   }
   return named;
+}
+
+// "failed (exitcode: -9) local_rank: 5 (pid: 486) of binary: …" has the number on its node; the table below it has the
+// one of the job, and the same process.
+std::optional<Rank> RankOfProcess(std::string_view line, Failures& failures) {
+  constexpr std::string_view kProcess = "(pid: ";
+  if (!IsTorchrunWord(line)) return std::nullopt;
+  const size_t begin = line.find(kProcess);
+  const size_t end = begin == std::string_view::npos ? begin : line.find(')', begin);
+  if (end == std::string_view::npos) return std::nullopt;
+  const std::string_view process = line.substr(begin, end + 1 - begin);
+  for (const RankFailure& failure : failures.list()) {
+    if (!failures.NumberOf(failure.rank)) continue;
+    for (const LineMatch& match : failure.matches) {
+      if (IsTorchrunWord(match.line) && match.line.find(process) != std::string::npos) return failure.rank;
+    }
+  }
+  return std::nullopt;
 }
 
 // What became of the exit status of the whole; empty where it counts.
@@ -165,7 +196,18 @@ Root RootOf(const RootCause& found, Failures& failures, const RuleTable& rules) 
   const auto as_root = [&](Rank rank) { return Root{failures.NumberOf(rank), false, failures.NameOf(rank)}; };
   if (failures.NumberOf(blamed)) return as_root(blamed);
   // A line that is nobody's may say whom it is about.
-  const NamedRanks named = RanksNamedBy(*found.teller, rules.rule(found.rule).code);
+  if (found.line) {
+    if (const auto rank = RankOfProcess(found.line->line, failures)) return as_root(*rank);
+  }
+  const Rule& rule = rules.rule(found.rule);
+  NamedRanks named = RanksNamedBy(*found.teller, [&](const std::string& code) { return code == rule.code; });
+  if (!named.only) {  // or a line that backs it up does
+    named = RanksNamedBy(*found.teller, [&](const std::string& code) {
+      const std::optional<RuleIndex> other = rules.Find(code);
+      return other && rules.rule(*other).role == RuleRole::kConfirmation &&
+             rules.rule(*other).category == rule.category;
+    });
+  }
   if (named.several) return {.rank = {}, .all = true, .name = ""};
   if (named.only) return {.rank = named.only, .all = false, .name = "rank " + std::to_string(*named.only)};
   if (!failures.IsNobody(blamed)) return failures.list().size() > 1 ? as_root(blamed) : Root{};
@@ -195,6 +237,15 @@ std::optional<RankExit> ParseExitCode(std::string_view text) {
 
 LogJudgement JudgeLogs(const std::vector<LogRank>& ranks, const std::optional<RankExit>& exit, const RuleTable& rules) {
   CHECK(!ranks.empty());
+  if (std::ranges::any_of(ranks, [](const LogRank& rank) { return SaysItWentOn(rank.matches); })) {
+    std::vector<LogRank> lasting = ranks;
+    std::vector<std::vector<LineMatch>*> matches;
+    for (LogRank& rank : lasting) matches.push_back(&rank.matches);
+    std::vector<std::string> outlived = SetAsideOutlived(matches, rules);
+    LogJudgement judgement = JudgeLogs(lasting, exit, rules);
+    std::ranges::move(outlived, std::back_inserter(judgement.reasons));
+    return judgement;
+  }
   Failures failures(ranks);
   const std::string job_exit = exit ? TakeExit(*exit, failures, rules) : "";
   const RootCause found = failures.Find(rules);

@@ -264,5 +264,52 @@ TEST(ParseExitCodeTest, ItIsACodeOrASignal) {
     EXPECT_FALSE(ParseExitCode(wrong)) << wrong;
 }
 
+// ---- whom others name ----
+
+LogJudgement JudgeText(const std::string& text, const std::string& name = "train.log") {
+  PatternMatcher matcher;
+  LogEvidence evidence(matcher);
+  evidence.Begin(name);
+  evidence.Feed(text);
+  evidence.End();
+  return JudgeLogs(evidence.Ranks(), RankExit{.code = 1});
+}
+
+TEST(NamedRankTest, TheNumberInTheJobOutweighsTheOneOnTheNode) {
+  const std::string first =
+      "E0612 23:40:18.0 415 api.py:882] failed (exitcode: -9) local_rank: 1 (pid: 7102) of binary: /usr/bin/python\n";
+  const std::string table =
+      "Root Cause (first observed failure):\n[0]:\n  time      : 2025-06-12_23:40:17\n  host      : n2\n"
+      "  rank      : 17 (local_rank: 1)\n  exitcode  : -9 (pid: 7102)\n  error_file: <N/A>\n"
+      "  traceback : Signal 9 (SIGKILL) received by PID 7102\n";
+  EXPECT_EQ(JudgeText(first + table).root_rank, 17u);
+  EXPECT_EQ(JudgeText(first).root_rank, 1u);
+}
+
+TEST(NamedRankTest, MpirunNamesTheProcessThatFailedFirst) {
+  const std::string exception =
+      "Traceback (most recent call last):\n  File \"a.py\", line 1, in f\n    g()\nKeyError: 1\n";
+  EXPECT_EQ(JudgeText(exception + "   Process name: [prterun-n1-4711@1,6]\n   Exit code:    1\n").root_rank, 6u);
+  EXPECT_EQ(JudgeText(exception + "  Process name: [[20117,1],2]\n  Exit code:    1\n").root_rank, 2u);
+  EXPECT_FALSE(JudgeText(exception + "  Process name: trainer\n").root_rank);
+}
+
+TEST(NamedRankTest, WhoIsAccusedNeedNotHaveALog) {
+  const LogJudgement judgement = JudgeText(
+      "[rank0]: RuntimeError: Rank 9 failed to pass monitoredBarrier in 60000 ms\n"
+      "[rank1]: RuntimeError: Rank 1 successfully reached monitoredBarrier, but received errors while waiting "
+      "for send/recv from rank 0. Please check rank 0 logs for faulty rank.\n");
+  EXPECT_EQ(judgement.root_rank, 9u);
+}
+
+TEST(NamedRankTest, ALineThatBacksTheCauseUpMayNameTheRank) {
+  const LogJudgement judgement = JudgeText(
+      "WARNING:megatron.core.rerun_state_machine:Unexpected result tensor(inf, device='cuda:2') on rank 18 at "
+      "iteration "
+      "#15 invocation #1\nERROR:megatron.core.rerun_state_machine:Possible persistent error!\n");
+  EXPECT_EQ(judgement.code, "MegatronBadResult");
+  EXPECT_EQ(judgement.root_rank, 18u);
+}
+
 }  // namespace
 }  // namespace aimaster

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "detect/log_evidence.h"
+#include "detect/outlived.h"
 
 namespace aimaster {
 namespace {
@@ -27,15 +28,25 @@ class Gathering {
     LogRank& rank = At(key);
     rank.number = number;
     rank.name = name;
-    for (LineMatch& match : scanner.Matches()) rank.matches.push_back(std::move(match));
+    for (LineMatch& match : scanner.Matches()) {
+      // One sign that the job went on is enough for a file: the last one of all its voices.
+      if (match.rule != kWentOn) rank.matches.push_back(std::move(match));
+    }
+    if (sign_ && !rank.matches.empty() && rank.matches.back().file == sign_->file) {
+      rank.matches.push_back(*std::exchange(sign_, nullptr));
+    }
     // Of several files the one that holds the last words is, most often, the one named last: rank3.err after rank3.out.
     if (std::string last = scanner.last_error_line(); !last.empty()) rank.last_error_line = std::move(last);
     return rank;
   }
 
+  // Whoever tells of something in the file of this sign gets it; null: there is none.
+  void OfferSign(const LineMatch* sign) { sign_ = sign; }
+
   std::vector<LogRank> Take() { return std::move(ranks_); }
 
  private:
+  const LineMatch* sign_ = nullptr;
   std::vector<LogRank> ranks_;
   std::map<std::string, size_t> places_;
 };
@@ -119,6 +130,12 @@ class LogEvidence::Sorting {
   }
 
   void Add(const File& file) {
+    const LineMatch* sign = nullptr;
+    for (const Voice& voice : file.voices) {
+      const LineMatch* other = voice.scanner.went_on();
+      if (other && (!sign || other->offset > sign->offset)) sign = other;
+    }
+    gathering_.OfferSign(sign);
     if (file.owner) {
       AddOwned(file);
     } else if (IsOneSpeakers(file)) {

@@ -202,6 +202,12 @@ std::optional<uint32_t> RankOfTable(std::string_view line, std::optional<uint32_
   const std::string_view label = Trim(text.substr(0, colon));
   if (label == "rank" && text.find("(local_rank: ") != std::string_view::npos)
     return NumberAt(Trim(text.substr(colon)));
+  if (label == "Process name") {  // "[[20117,1],2]", "[prterun-h-1@1,3]"
+    const std::string_view name = Trim(text.substr(colon));
+    const size_t comma = name.rfind(',');
+    const bool is_name = name.starts_with("[") && name.ends_with("]") && comma != std::string_view::npos;
+    return is_name ? WholeNumber(name.substr(comma + 1, name.size() - comma - 2)) : std::nullopt;
+  }
   if (label == "exitcode" || label == "error_file" || label == "traceback") return before;
   return std::nullopt;
 }

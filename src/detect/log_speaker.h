@@ -29,11 +29,13 @@ Speaker SpeakerOf(std::string_view line);
 
 Speaker RankSpeaker(uint32_t number);
 
-// The rank that a line of torchelastic's table of failures is about; `before` is that of the line before. None where
-// the line is no part of such a table.
+// The rank that a line of torchelastic's table of failures, or of mpirun's, is about; `before` is that of the line
+// before. None where the line is no part of such a table.
 //
 //   rank      : 6 (local_rank: 6)
 //   exitcode  : -9 (pid: 20511)
+//
+//   Process name: [prterun-h-1@1,3]
 std::optional<uint32_t> RankOfTable(std::string_view line, std::optional<uint32_t> before);
 
 // The rank that a line speaks of, where whoever wrote it says one: "failed (exitcode: -9) local_rank: 1 (pid: 812)",

@@ -18,19 +18,22 @@ struct Collected {
   PatternMatcher::Found& found;
 };
 
-void Strengthen(std::optional<RuleIndex>& best, std::optional<RuleIndex> rule) {
-  if (rule) best = best ? std::min(*best, *rule) : rule;
+void KeepStronger(PatternMatcher::Found& found, RuleIndex rule, size_t end) {
+  if (found.line == rule) found.line_end = std::min(found.line_end, end);
+  if (found.line && *found.line <= rule) return;
+  found.line = rule;
+  found.line_end = end;
 }
 
-int OnMatch(unsigned id, unsigned long long, unsigned long long, unsigned, void* context) {
+int OnMatch(unsigned id, unsigned long long, unsigned long long end, unsigned, void* context) {
   auto& [meanings, found] = *static_cast<Collected*>(context);
   if (id >= meanings.size()) return 0;
   switch (meanings[id].kind) {
     case PatternKind::kLine:
-      Strengthen(found.line, meanings[id].rule);
+      if (const auto rule = meanings[id].rule) KeepStronger(found, *rule, end);
       break;
     case PatternKind::kFrame:
-      Strengthen(found.frame, meanings[id].rule);
+      if (const auto rule = meanings[id].rule) found.frame = std::min(found.frame.value_or(*rule), *rule);
       break;
     case PatternKind::kNeverRoot:
       found.never_root = true;

@@ -33,6 +33,7 @@ class PatternMatcher {
 
   struct Found {
     std::optional<RuleIndex> line;   // strongest rule by its `patterns`
+    size_t line_end = 0;             // where in the line the words end by which it is known, the first such
     std::optional<RuleIndex> frame;  // strongest rule by its `frames`
     bool never_root = false;
   };

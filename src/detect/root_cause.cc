@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <iterator>
 #include <map>
 #include <optional>
 #include <set>
@@ -16,6 +17,7 @@
 #include "detect/conclusion.h"
 #include "detect/launcher_words.h"
 #include "detect/line_text.h"
+#include "detect/outlived.h"
 #include "detect/rank_cause.h"
 
 namespace aimaster {
@@ -329,7 +331,15 @@ Judgement Judge(std::span<const RankFailure> failures, uint32_t ranks_of_job, co
     attributed = AttributeLauncherOutput({failures.begin(), failures.end()});
     failures = attributed;
   }
-  return FindRootCause(failures, ranks_of_job, rules, place_of, {ranks_of_job, {}}).judgement;
+  std::vector<std::string> outlived;
+  if (std::ranges::any_of(failures, [](const RankFailure& failure) { return SaysItWentOn(failure.matches); })) {
+    if (attributed.empty()) attributed.assign(failures.begin(), failures.end());
+    outlived = SetAsideOutlived(attributed, rules);
+    failures = attributed;
+  }
+  Judgement judgement = FindRootCause(failures, ranks_of_job, rules, place_of, {ranks_of_job, {}}).judgement;
+  std::ranges::move(outlived, std::back_inserter(judgement.reasons));
+  return judgement;
 }
 
 }  // namespace aimaster

@@ -104,5 +104,7 @@ std::vector<Pattern> ListPatterns(const RuleSet& set);
 // Rules that code refers to by name; every rule table has them.
 inline constexpr std::string_view kUnknownErrorCode = "UnknownError";
 inline constexpr std::string_view kAddressInUseCode = "AddressInUse";
+// Of an exception at the end of a traceback that no pattern knows. Without it such a one is of no rule.
+inline constexpr std::string_view kUserExceptionCode = "UserException";
 
 }  // namespace aimaster

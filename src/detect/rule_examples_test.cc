@@ -13,6 +13,7 @@
 
 #include "detect/line_text.h"
 #include "detect/pattern_matcher.h"
+#include "detect/taken_back.h"
 
 namespace aimaster {
 namespace {
@@ -26,7 +27,10 @@ class RuleExamplesTest : public testing::Test {
  protected:
   PatternMatcher::Found Match(const std::string& line) {
     std::string buffer;
-    return matcher_.Match(StripRankPrefixes(CleanLine(line, buffer)));
+    const std::string_view clean = StripRankPrefixes(CleanLine(line, buffer));
+    PatternMatcher::Found found = matcher_.Match(clean);
+    found.line = StandingRule(matcher_, clean, found);
+    return found;
   }
   std::string CodeOf(std::optional<RuleIndex> rule) { return rule ? matcher_.rules().rule(*rule).code : "nothing"; }
 

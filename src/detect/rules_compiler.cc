@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "detect/launcher_words.h"
 #include "detect/pattern_compiler.h"
 #include "detect/pattern_literals.h"
 #include "detect/rule_table.h"
@@ -119,7 +120,9 @@ int main(int argc, char** argv) {
     Die(file + ": rule '" + set->rules[slow->rule].code + "': the pattern '" + std::string(slow->text) +
         "' has no plain text that stands in all that it matches, so that every line would have to be tried: reword it");
   }
-  const Result<CompiledPatterns> compiled = CompilePatterns(patterns, kTracebackWords, ordinary);
+  std::vector<std::string_view> also(kTracebackWords.begin(), kTracebackWords.end());
+  also.insert(also.end(), kLauncherLineWords.begin(), kLauncherLineWords.end());
+  const Result<CompiledPatterns> compiled = CompilePatterns(patterns, also, ordinary);
   if (!compiled) Die(file + ": " + compiled.error().message);
 
   std::ofstream out(argv[3], std::ios::binary | std::ios::trunc);

@@ -1,5 +1,7 @@
 #include "detect/traceback.h"
 
+#include <algorithm>
+
 #include "detect/line_text.h"
 
 namespace aimaster {
@@ -24,6 +26,24 @@ bool LooksLikeException(std::string_view line) {
     }
   }
   return !at_start;
+}
+
+// What an exception of Python is called, whoever made it: it comes with the package that it is of, or its own name
+// begins with a capital. "INFO: …", "step: 3" and "Epoch: 3" are other people's words in between.
+enum class Likeness { kNone, kBehindFrames, kCertain };
+Likeness ExceptionIn(std::string_view line) {
+  if (!LooksLikeException(line)) return Likeness::kNone;
+  const std::string_view full = line.substr(0, line.find(':'));
+  const std::string_view name = full.substr(full.rfind('.') + 1);  // npos + 1 is 0
+  const bool is_dotted = name.size() < full.size();
+  const bool is_capital = name[0] >= 'A' && name[0] <= 'Z';
+  if (name.ends_with("Error") || name.ends_with("Exception") ||
+      (is_dotted && (is_capital || name.ends_with("error")))) {
+    return Likeness::kCertain;
+  }
+  const bool is_shouted = std::none_of(name.begin(), name.end(), [](char c) { return c >= 'a' && c <= 'z'; });
+  const bool is_measured = line.size() > full.size() + 2 && IsDigit(line[full.size() + 2]);
+  return (is_dotted || (is_capital && !is_shouted)) && !is_measured ? Likeness::kBehindFrames : Likeness::kNone;
 }
 
 constexpr std::string_view kHeader = "Traceback (most recent call last):";
@@ -76,6 +96,7 @@ LineKind Traceback::Classify(std::string_view line) {
     in_frame_ = true;
     return LineKind::kFrame;
   }
+  const bool was_ignored = ignore_next_, was_in_frame = in_frame_;
   ignore_next_ = line.starts_with("Exception ignored ") || line.starts_with("--- Logging error ---");
   const bool indented = line.starts_with(' ') || line.starts_with('\t');
   if (indented) {
@@ -93,12 +114,20 @@ LineKind Traceback::Classify(std::string_view line) {
     link_seen_ = true;
     return LineKind::kChainLink;
   }
-  if (open_ && LooksLikeException(line)) {
-    open_ = false;
-    if (ignored_) return LineKind::kIgnoredException;
-    return chained_ ? LineKind::kChainedException : LineKind::kException;
+  const Likeness exception = ExceptionIn(line);
+  // Some names may be anybody's word, unless they follow the frames.
+  if (open_ && (exception == Likeness::kCertain || (exception == Likeness::kBehindFrames && was_in_frame))) {
+    return OnException();
   }
-  return LineKind::kOther;
+  if (exception != Likeness::kCertain) return LineKind::kOther;
+  link_seen_ = false;  // it was this one's, and its traceback is not shown
+  return was_ignored ? LineKind::kIgnoredException : LineKind::kOther;
+}
+
+LineKind Traceback::OnException() {
+  open_ = false;
+  if (ignored_) return LineKind::kIgnoredException;
+  return chained_ ? LineKind::kChainedException : LineKind::kException;
 }
 
 }  // namespace aimaster

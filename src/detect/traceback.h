@@ -39,13 +39,14 @@ class Traceback {
   // the line without them. To be asked before Classify.
   std::string_view WithoutLogPrefix(std::string_view line) const;
   // Whether it makes something of the next line, whatever it says.
-  bool IsAttentive() const { return open_ || in_frame_ || ignore_next_; }
+  bool IsAttentive() const { return open_ || in_frame_ || ignore_next_ || link_seen_; }
   // The rest of what was open does not come any more.
-  void GiveUp() { open_ = in_frame_ = ignore_next_ = false; }
+  void GiveUp() { open_ = in_frame_ = ignore_next_ = link_seen_ = false; }
   bool operator==(const Traceback&) const = default;
 
  private:
   LineKind OnHeader(std::string_view line, size_t header);
+  LineKind OnException();
 
   bool open_ = false;         // a header was seen, its exception not yet
   bool in_frame_ = false;     // the line before was a frame or part of one
