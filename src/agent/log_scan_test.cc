@@ -10,6 +10,7 @@
 #include <string>
 
 #include "agent/limits.h"
+#include "detect/outlived.h"
 
 namespace aimaster::agent {
 namespace {
@@ -55,6 +56,7 @@ class LogScanTest : public testing::Test {
 };
 
 using Strings = std::vector<std::string>;
+const std::string kItWentOn(kWentOn);  // many steps have followed
 
 TEST_F(LogScanTest, KnowsAtTheDeathWhatWasSaidBefore) {
   Look();
@@ -76,7 +78,7 @@ TEST_F(LogScanTest, KeepsWhatWasSaidLatelyHoweverMuchFollowed) {
     PrintSteps(1 << 20);
     Look();
   }
-  EXPECT_EQ(Rules(), Strings{"GpuEccUncorrectable"});
+  EXPECT_EQ(Rules(), (Strings{"GpuEccUncorrectable", kItWentOn}));
 }
 
 TEST_F(LogScanTest, KeepsTheLastWordsOfAQuietProgramHoweverOld) {
@@ -86,7 +88,7 @@ TEST_F(LogScanTest, KeepsTheLastWordsOfAQuietProgramHoweverOld) {
   Look();
   now_ = now_ + 5h;
   Look();
-  EXPECT_EQ(Rules(), Strings{"GpuEccUncorrectable"});
+  EXPECT_EQ(Rules(), (Strings{"GpuEccUncorrectable", kItWentOn}));
 }
 
 TEST_F(LogScanTest, ForgetsWhatWasSurvived) {
@@ -125,14 +127,14 @@ TEST_F(LogScanTest, ASuccessorReadsTheLastPartAlone) {
   PrintSteps(kScanOnAdoption);
   Print("KeyError: 'x'\n");
   PrintSteps(1000);
-  EXPECT_EQ(Rules(), Strings{"UserException"});
+  EXPECT_EQ(Rules(), (Strings{"UserException", kItWentOn}));
 }
 
 TEST_F(LogScanTest, WhatASuccessorFindsMayHaveBeenSaidJustNow) {
   Print(kEcc);
   PrintSteps(2 * kLogTailMaxBytes);
   Look();
-  EXPECT_EQ(Rules(), Strings{"GpuEccUncorrectable"});
+  EXPECT_EQ(Rules(), (Strings{"GpuEccUncorrectable", kItWentOn}));
   for (int minute = 0; minute < 3; ++minute) {
     now_ = now_ + 1min;
     Look();
