@@ -28,7 +28,6 @@
 namespace aimaster::c4d {
 
 inline constexpr Duration kNoAge = Duration::min();
-inline constexpr uint64_t kUnknown = UINT64_MAX;
 
 // What an operation does. Point-to-point operations go between two ranks; all others are collectives, which every
 // member of the communicator has to issue in the same order.
@@ -52,6 +51,8 @@ inline bool IsPointToPoint(Function function) { return function == Function::kSe
 
 // Whether the device, or the progress of the library, has begun with an operation.
 enum class Start : uint8_t { kUnknown, kNotStarted, kStarted };
+
+inline constexpr uint64_t kUnknown = UINT64_MAX;  // of a counter or a size; after Start, or GCC warns
 
 // One that was issued and has not completed.
 struct Operation {
