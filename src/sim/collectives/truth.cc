@@ -1,0 +1,78 @@
+#include "sim/collectives/truth.h"
+
+#include <algorithm>
+#include <map>
+#include <utility>
+
+namespace aimaster::sim::collectives {
+namespace {
+
+class Looker {
+ public:
+  Looker(const Cluster& cluster, const std::vector<bool>& is_hidden)
+      : cluster_(cluster), is_hidden_(is_hidden), truth_{.ranks = std::vector<RankTruth>(cluster.layout().ranks())} {}
+
+  Truth Look() {
+    const std::vector<Group>& groups = cluster_.layout().groups();
+    for (uint32_t group = 0; group < groups.size(); ++group) {
+      longest_.clear();
+      for (const uint32_t rank : groups[group].members) {
+        for (const Outstanding& operation : cluster_.MemberOf(rank, group).outstanding) {
+          truth_.ranks[rank].has_outstanding = true;
+          if (operation.is_started) LookAtWaiting(rank, operation);
+        }
+      }
+      for (const auto& [sequence, age] : longest_) MissInCollective(group, sequence, age);
+    }
+    return std::move(truth_);
+  }
+
+ private:
+  void LookAtWaiting(uint32_t rank, const Outstanding& operation) {
+    const Meeting* meeting = cluster_.FindMeeting(rank, operation);
+    if (meeting == nullptr || meeting->is_over || meeting->is_under_way) return;
+    const bool all_came = meeting->arrived == cluster_.SizeOf(operation);
+    const Duration age = cluster_.now() - (all_came ? meeting->last_arrival : operation.started_at);
+    const bool is_own = meeting->stuck >= 0 && cluster_.faults()[static_cast<size_t>(meeting->stuck)].rank == rank;
+    if (!all_came || !is_own) truth_.ranks[rank].waits = true;
+    if (!is_hidden_[rank]) truth_.longest_wait = std::max(truth_.longest_wait, age);
+    if (all_came || is_hidden_[rank]) return;
+    if (c4d::IsPointToPoint(operation.call.function)) {
+      Miss(operation.call.peer, age, HasCalled(operation.call.peer, rank, operation));
+    } else {
+      Duration& longest = longest_[operation.sequence];
+      longest = std::max(longest, age);
+    }
+  }
+
+  bool HasCalled(uint32_t peer, uint32_t rank, const Outstanding& operation) const {
+    return std::ranges::any_of(cluster_.MemberOf(peer, operation.call.group).outstanding, [&](const Outstanding& o) {
+      return o.call.peer == rank && c4d::IsPointToPoint(o.call.function) &&
+             o.call.function != operation.call.function && o.channel_sequence == operation.channel_sequence;
+    });
+  }
+
+  void MissInCollective(uint32_t group, uint64_t sequence, Duration age) {
+    for (const uint32_t rank : cluster_.layout().groups()[group].members) {
+      const Member& member = cluster_.MemberOf(rank, group);
+      if (member.started < sequence) Miss(rank, age, member.issued >= sequence);
+    }
+  }
+
+  void Miss(uint32_t rank, Duration age, bool has_called) {
+    RankTruth& truth = truth_.ranks[rank];
+    truth.missed = std::max({truth.missed, age, Duration(1)});
+    truth.has_called |= has_called;
+  }
+
+  const Cluster& cluster_;
+  const std::vector<bool>& is_hidden_;
+  Truth truth_;
+  std::map<uint64_t, Duration> longest_;  // of those who wait in a collective of the group
+};
+
+}  // namespace
+
+Truth LookAt(const Cluster& cluster, const std::vector<bool>& is_hidden) { return Looker(cluster, is_hidden).Look(); }
+
+}  // namespace aimaster::sim::collectives
