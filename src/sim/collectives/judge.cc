@@ -248,8 +248,7 @@ class Court {
         return;
       }
       case Demand::kMismatch:
-        if (sight_.ages && at_.after.longest_wait < timeout) return;
-        if (ObservedIn(fault.group) < 2) return;
+        if (ObservedIn(fault.group) < 2 || (sight_.ages && SinceAllCame(fault) < timeout)) return;
         return Require(fault, [&](const Verdict& v) {
           if (!Names(v, fault.rank)) return false;
           if (v.kind == VerdictKind::kCollectiveMismatch) return v.ranks.size() == 1 || !MajorityIsSeen(fault);
@@ -275,7 +274,8 @@ class Court {
   Duration SinceAllCame(const Fault& fault) const {
     for (const Outstanding& operation : at_.cluster.MemberOf(fault.rank, fault.group).outstanding) {
       const Meeting* meeting = at_.cluster.FindMeeting(fault.rank, operation);
-      if (meeting != nullptr && meeting->stuck >= 0) return at_.cluster.now() - meeting->last_arrival;
+      if (meeting != nullptr && (meeting->stuck >= 0 || meeting->differs))
+        return at_.cluster.now() - meeting->last_arrival;
     }
     return Duration::zero();
   }

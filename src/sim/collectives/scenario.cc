@@ -165,6 +165,14 @@ void DrawFaults(Random& random, Scenario& scenario, const Layout& layout, FaultK
   scenario.faults.push_back(second);
 }
 
+// About how long they take, with what comes between them.
+Duration TimeOfFirstSteps(const Scenario& scenario, uint32_t steps) {
+  const Workload& workload = scenario.workload;
+  const Duration step = 3 * workload.compute * (workload.microbatches + scenario.dimensions.pipeline);
+  const uint32_t checkpoints = workload.checkpoint_every == 0 ? 0 : steps / workload.checkpoint_every;
+  return 1s + workload.compile + steps * 3 * step / 2 + checkpoints * workload.checkpoint;
+}
+
 }  // namespace
 
 std::vector<uint32_t> PlacesFor(FaultKind kind, const Layout& layout, const std::vector<Instruction>& program) {
@@ -216,13 +224,15 @@ Scenario DrawScenario(uint64_t seed) {
   drawn.mode = is_healthy ? random.Pick({Mode::kStreams, Mode::kOneStream, Mode::kSynchronous}) : ModeFor(kind, random);
   drawn.queue_depth = random.Pick({8u, 32u, 128u, 512u});
   drawn.timing.timeout = random.Pick<Duration>({10s, 10s, 30s});
-  drawn.is_early = drawn.sight.ages && random.Chance(0.25);
+  // A circle is none before everybody has come to stand in it.
+  const bool may_be_early = kind != FaultKind::kSkipped && kind != FaultKind::kOppositeOrder;
+  drawn.is_early = random.Chance(0.25) && drawn.sight.ages && may_be_early;
   drawn.lateness = drawn.timing.timeout + random.Time(1s, 300s);
   drawn.collecting = random.Pick<Duration>({0s, 1s});
   if (!is_healthy) DrawFaults(random, drawn, Layout(drawn.dimensions), kind);
   if (!drawn.expects_hang) {
     const int count = drawn.dimensions.ranks() > 1024 ? 2 : 8;
-    const Duration end = drawn.dimensions.ranks() > 256 ? 120s : 400s;
+    const Duration end = TimeOfFirstSteps(drawn, drawn.dimensions.ranks() > 256 ? 2 : 8);
     for (int i = 0; i < count; ++i) drawn.moments.push_back(random.Time(1s, end));
     std::ranges::sort(drawn.moments);
   }
