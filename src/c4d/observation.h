@@ -27,7 +27,11 @@
 
 namespace aimaster::c4d {
 
+// Whether the device, or the progress of the library, has begun with an operation.
+enum class Start : uint8_t { kUnknown, kNotStarted, kStarted };
+
 inline constexpr Duration kNoAge = Duration::min();
+inline constexpr uint64_t kUnknown = UINT64_MAX;
 
 // What an operation does. Point-to-point operations go between two ranks; all others are collectives, which every
 // member of the communicator has to issue in the same order.
@@ -48,11 +52,6 @@ enum class Function : uint8_t {
 };
 std::string_view Name(Function function);  // "AllReduce"
 inline bool IsPointToPoint(Function function) { return function == Function::kSend || function == Function::kReceive; }
-
-// Whether the device, or the progress of the library, has begun with an operation.
-enum class Start : uint8_t { kUnknown, kNotStarted, kStarted };
-
-inline constexpr uint64_t kUnknown = UINT64_MAX;  // of a counter or a size; after Start, or GCC warns
 
 // One that was issued and has not completed.
 struct Operation {

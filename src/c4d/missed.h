@@ -1,0 +1,25 @@
+// Missed: who is outside of communication while others wait for it. Such a rank has nothing outstanding, so it waits
+// for nobody; and whoever has issued what it has not, however far ahead, misses it. That does not ask what holds the
+// others up now, so it is found also where those between are not observed.
+#pragma once
+
+#include <vector>
+
+#include "c4d/waits.h"
+
+namespace aimaster::c4d {
+
+struct Missed {
+  uint32_t rank = 0;
+  uint32_t communicator = kNone;
+  uint64_t sequence = kUnknown;  // the collective that it has not issued; unknown: an operation from rank to rank
+  uint32_t operation = kNone;    // the one of somebody else that has waited longest
+  uint32_t by = kNone;           // whose that is
+  Duration age = kNoAge;         // of it
+};
+
+// By rank, each once: the collective in which it is missed for longest; where there is none, the operation from rank to
+// rank.
+std::vector<Missed> FindMissed(const Observation& observation, const Places& places, const Waits& waits);
+
+}  // namespace aimaster::c4d

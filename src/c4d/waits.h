@@ -1,0 +1,47 @@
+// Waits: the places of all as a graph of who waits for whom.
+//
+//   rank ──▶ operation ──▶ ranks that are not at it yet, and all rungs of the group below
+//
+// An operation from which no arrow leads has all it needs, and yet does not complete. A rank that others wait for and
+// that has nothing outstanding is outside of communication. Those are where the search ends.
+//
+// Ranks could point at each other directly; of a group of 16,384 of which half wait for the other half that were 67
+// million arrows. Through operations and rungs there are as many as members.
+#pragma once
+
+#include <vector>
+
+#include "c4d/mismatch.h"
+#include "c4d/places.h"
+#include "c4d/wait_graph.h"
+
+namespace aimaster::c4d {
+
+struct Waits {
+  explicit Waits(uint32_t nodes) : now(nodes), ever(nodes) {}
+
+  WaitGraph now;                        // by what holds each rank up now
+  WaitGraph ever;                       // by all that it has outstanding: who is no end here only seems to be one there
+  std::vector<Difference> differences;  // of each rung
+  // Of each operation from rank to rank, whether both sides are at it: then it has all it needs.
+  std::vector<bool> is_met;
+  // Of each rank that has nothing outstanding, the oldest operation from rank to rank that waits for it, or none; whose
+  // that is, and in which group.
+  std::vector<uint32_t> missed_by, missed_by_rank, missed_in;
+  std::vector<uint32_t> unseen_peers;  // of what holds somebody up, those of which nothing is known
+
+  // The nodes: ranks, then one for all that is not seen, then two for each rung.
+  static uint32_t NodeOfUnseen(const Places& places) { return static_cast<uint32_t>(places.ranks.size()); }
+  static uint32_t NodeOfOperation(const Places& places, uint32_t rung) { return NodeOfUnseen(places) + 1 + 2 * rung; }
+  static uint32_t NodeOfRung(const Places& places, uint32_t rung) { return NodeOfUnseen(places) + 2 + 2 * rung; }
+  static uint32_t NodeCount(const Places& places) {
+    return NodeOfUnseen(places) + 1 + 2 * static_cast<uint32_t>(places.rungs.size());
+  }
+};
+
+Waits FindWaits(const Observation& observation, const Places& places);
+
+// Whether the device has begun with a member's operation.
+Start StartOf(const Observation& observation, const Seat& seat);
+
+}  // namespace aimaster::c4d
