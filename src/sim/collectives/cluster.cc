@@ -1,6 +1,7 @@
 #include "sim/collectives/cluster.h"
 
 #include <algorithm>
+#include <chrono>
 #include <utility>
 
 #include "core/check.h"
@@ -10,6 +11,8 @@ namespace {
 
 constexpr uint32_t kComputeStream = 0;
 constexpr uint32_t kSlowLinkFactor = 5;
+// A call takes no time here, yet no two calls of a rank are at the same time: their order is seen in their ages.
+constexpr Duration kCallTime = std::chrono::microseconds(1);
 
 bool StopsHost(FaultKind kind) { return kind == FaultKind::kHostBefore || kind == FaultKind::kHostAhead; }
 
@@ -231,15 +234,17 @@ void Cluster::IssueCalls(uint32_t rank, const Instruction& instruction) {
 
 Outstanding& Cluster::Issue(uint32_t rank, const Call& call) {
   Member& member = Of(rank, call.group);
-  Outstanding operation{.call = call, .issued_at = now_};
+  RankLife& life = ranks_[rank];
+  life.last_call = std::max(now_, life.last_call + kCallTime);
+  Outstanding operation{.call = call, .issued_at = life.last_call};
   if (c4d::IsPointToPoint(call.function)) {
     operation.sequence = ++member.point_to_point_issued;
     operation.channel_sequence = ++member.channel_issued[ChannelOf(rank, call)];
   } else {
     operation.sequence = ++member.issued;
   }
-  member.changed = now_;
-  ranks_[rank].last_crossing = now_;
+  member.crossed = life.last_call;
+  life.last_crossing = life.last_call;
   member.outstanding.push_back(operation);
   return member.outstanding.back();
 }
@@ -377,7 +382,7 @@ void Cluster::Arrive(uint32_t rank, Outstanding& operation, int8_t fault) {
   operation.started_at = now_;
   Member& member = Of(rank, operation.call.group);
   if (!between_two) ++member.started;
-  member.changed = now_;
+  member.begun = now_;
 
   Meeting& meeting = MeetingOf(rank, operation);
   if (meeting.arrived++ == 0) {
@@ -446,7 +451,7 @@ void Cluster::Complete(uint32_t rank, uint32_t group, uint64_t sequence, bool be
   CHECK(operation != nullptr);
   member.outstanding.erase(member.outstanding.begin() + (operation - member.outstanding.data()));
   if (!between_two) ++member.completed;
-  member.changed = now_;
+  member.crossed = now_;
   life.last_crossing = now_;
   if (mode_ == Mode::kSynchronous) {
     if (--life.inside > 0) return;

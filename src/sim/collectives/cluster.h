@@ -39,7 +39,8 @@ struct Outstanding {
 struct Member {
   uint64_t issued = 0, started = 0, completed = 0;
   uint64_t point_to_point_issued = 0;
-  Duration changed{};
+  Duration crossed{};                    // when it last called one, or one completed
+  Duration begun{};                      // when its device last began one
   std::vector<Outstanding> outstanding;  // the oldest first
   std::map<uint64_t, uint64_t> channel_issued;
 };
@@ -111,7 +112,7 @@ class Cluster {
     uint8_t inside = 0;       // synchronous: operations until the host comes out
     uint32_t queued = 0;
     std::vector<Stream> streams;
-    Duration last_crossing{};
+    Duration last_crossing{}, last_call{};
   };
   struct Meetings {
     uint64_t first = 1;  // the sequence of the first one kept

@@ -21,9 +21,16 @@
 //                  in it. Where both operations are called at once, and `started` is not seen: RankCommHang of a group.
 //   SlowRank, SlowLink  no hang: nobody is accused of one.
 //
-// For all: without `started` and without ages, nobody can tell which of several groups, all of whose members have
-// called their operation, keeps the others; then groups beside the right one are no false accusation. A culprit who was
-// not observed needs no verdict, nor does one that itself waits for another culprit.
+// For all: a culprit who was not observed needs no verdict, nor does one that itself waits for another culprit. What
+// cannot be known is not required:
+//
+//   that all have come to an operation of which a member is not observed
+//   without `started`, and without ages or with some operations not kept, which of several groups, all of whose members
+//   have called their operation, keeps the others; without any ages groups beside the right one are no false accusation
+//   which send and receive two ranks stand in, where only the newest operations are kept: no counter tells of those
+//   a circle, where some ranks are not observed
+//
+// Without `started`, a rank waits from its call on; with it, from when its device has begun.
 #pragma once
 
 #include <cstdint>

@@ -85,7 +85,7 @@ class Court {
       }
       return;
     }
-    if (sight_.ages && std::max(at_.before.longest_wait, at_.after.longest_wait) < at_.scenario.timing.timeout) {
+    if (sight_.ages && LongestWait() < at_.scenario.timing.timeout) {
       return Complain(verdict, "nobody has waited for as long as the timeout");
     }
     switch (verdict.kind) {
@@ -118,9 +118,18 @@ class Court {
   bool IsWaitedFor(uint32_t rank) const {
     for (const Truth* truth : {&at_.before, &at_.after}) {
       const RankTruth& of_rank = truth->ranks[rank];
-      if (of_rank.is_root() && (!sight_.ages || of_rank.missed >= at_.scenario.timing.timeout)) return true;
+      if (of_rank.waits) continue;
+      Duration missed = sight_.started ? of_rank.missed : std::max(of_rank.missed, of_rank.missed_call);
+      // Seen at some time between the two.
+      if (truth == &at_.before && missed > Duration::zero()) missed += at_.scenario.collecting;
+      if (missed > Duration::zero() && (!sight_.ages || missed >= at_.scenario.timing.timeout)) return true;
     }
     return false;
+  }
+  // Where it is not seen when a device comes to an operation, those wait who have called it.
+  Duration LongestWait() const {
+    return sight_.started ? std::max(at_.before.longest_wait, at_.after.longest_wait)
+                          : std::max(at_.before.longest_call, at_.after.longest_call);
   }
   // By what it has called and `started` unseen, it may as well be inside.
   bool LooksInside(uint32_t rank) const { return !sight_.started && at_.after.ranks[rank].has_outstanding; }
@@ -155,7 +164,7 @@ class Court {
   // It has to be the one in which the culprit is; beside it others only where nothing tells them from it.
   void CheckGroup(const Verdict& verdict) {
     if (!HasRoot(verdict)) {
-      const bool cannot_tell = !sight_.started && !sight_.ages;
+      const bool cannot_tell = !OrderIsSeen();
       const bool right_too = std::ranges::any_of(
           verdicts_, [&](const Verdict& v) { return v.kind == VerdictKind::kRankCommHang && HasRoot(v); });
       if (!cannot_tell || !right_too) Complain(verdict, "the culprit is not in it");
@@ -173,7 +182,7 @@ class Court {
 
   void CheckLevel(const Verdict& verdict) {
     if (!sight_.ages) return;
-    const Duration longest = std::max(at_.before.longest_wait, at_.after.longest_wait);
+    const Duration longest = LongestWait();
     const Duration limit = at_.scenario.timing.error_after();
     if (verdict.level == Level::kError && longest < limit - kLevelTolerance) Complain(verdict, "too early for Error");
     if (verdict.level == Level::kInfo) Complain(verdict, "a hang is no Info");
@@ -192,7 +201,7 @@ class Court {
   void CheckCycle(const Verdict& verdict) {
     for (const Fault& fault : fired_) {
       const Demand demand = DemandOf(fault.kind);
-      if (demand != Demand::kCycle && demand != Demand::kSkip) continue;
+      if (demand != Demand::kCycle && demand != Demand::kSkip && !LosesTransfers(fault)) continue;
       if (Names(verdict, fault.rank) || sight_.is_hidden[fault.rank]) return;
     }
     Complain(verdict, "there is no such circle");
@@ -203,6 +212,24 @@ class Court {
   size_t ObservedIn(uint32_t group) const {
     return static_cast<size_t>(std::ranges::count_if(at_.cluster.layout().groups()[group].members,
                                                      [&](uint32_t rank) { return !sight_.is_hidden[rank]; }));
+  }
+
+  // Which of a rank's operations it stands in.
+  bool OrderIsSeen() const { return sight_.started || sight_.ages || at_.scenario.mode == Mode::kSynchronous; }
+  // And surely: of one that is not kept no age is known, and nobody knows of a send that is not kept.
+  bool OrderIsSure() const {
+    return sight_.started || at_.scenario.mode == Mode::kSynchronous || (sight_.ages && sight_.kept == 0);
+  }
+  bool AllAreSeen(uint32_t group) const {
+    return ObservedIn(group) == at_.cluster.layout().groups()[group].members.size();
+  }
+  // Of sends and receives that are no longer kept, no counter tells: one end seems to be elsewhere.
+  bool LosesTransfers(const Fault& fault) const {
+    return sight_.kept != 0 && at_.cluster.layout().groups()[fault.group].part == Part::kPipeline;
+  }
+  // That all have come to an operation, and which one it is, where only calls are seen.
+  bool LooksStuckInside(const Fault& fault) const {
+    return OrderIsSure() && AllAreSeen(fault.group) && !LosesTransfers(fault);
   }
 
   // The operation in which it called something else is not among those that the observer sees, of it or of enough
@@ -228,6 +255,10 @@ class Court {
     switch (DemandOf(fault.kind)) {
       case Demand::kOutside:
         if (!truth.is_root() || (sight_.ages && truth.missed < timeout)) return;
+        if (fault.kind == FaultKind::kDeviceBefore &&
+            (LosesTransfers(fault) || (!sight_.started && !LooksStuckInside(fault)))) {
+          return;
+        }
         return Require(fault, [&](const Verdict& v) {
           if (!Names(v, fault.rank)) return false;
           if (v.kind == VerdictKind::kRankNonCommHang) return true;
@@ -235,6 +266,7 @@ class Court {
         });
       case Demand::kInside: {
         if (truth.waits || ObservedIn(fault.group) < 2) return;
+        if (!LooksStuckInside(fault) && !fault.others_complete) return;
         const Duration since = SinceAllCame(fault);
         if (sight_.ages && since < timeout) return;
         const bool can_be_named = CanBeNamed(fault);
@@ -249,6 +281,7 @@ class Court {
       }
       case Demand::kMismatch:
         if (ObservedIn(fault.group) < 2 || (sight_.ages && SinceAllCame(fault) < timeout)) return;
+        if (LacksDescriptions(fault) && !LooksStuckInside(fault)) return;
         return Require(fault, [&](const Verdict& v) {
           if (!Names(v, fault.rank)) return false;
           if (v.kind == VerdictKind::kCollectiveMismatch) return v.ranks.size() == 1 || !MajorityIsSeen(fault);
@@ -258,7 +291,7 @@ class Court {
       case Demand::kCycle:
         // All who share the circle have to be seen, and for as long as the timeout; a hidden one may be why.
         if (sight_.ages && at_.after.longest_wait < timeout) return;
-        if (std::ranges::count(sight_.is_hidden, true) > 0) return;
+        if (std::ranges::count(sight_.is_hidden, true) > 0 || !OrderIsSure()) return;
         return Require(fault, [&](const Verdict& v) {
           if (!Names(v, fault.rank)) return false;
           if (v.kind == VerdictKind::kCyclicWait) return true;

@@ -47,7 +47,7 @@ void Observer::Collect(uint32_t rank) {
                   .started = sight_.started ? member.started : c4d::kUnknown,
                   .completed = member.completed,
                   .progress = sight_.progress ? ProgressOf(rank, member) : c4d::kUnknown,
-                  .idle = Age(member.changed),
+                  .idle = Age(sight_.started ? std::max(member.crossed, member.begun) : member.crossed),
                   .carries_point_to_point = member.point_to_point_issued > 0};
     const size_t count = member.outstanding.size();
     const size_t kept = sight_.kept == 0 ? count : std::min<size_t>(count, sight_.kept);
@@ -68,6 +68,10 @@ c4d::Observation Observer::Take() {
     }
   }
   return std::move(observation_);
+}
+
+Duration Observer::Age(Duration since) const {
+  return sight_.ages ? std::max(Duration::zero(), cluster_.now() - since) : c4d::kNoAge;
 }
 
 c4d::Operation Observer::Describe(const Outstanding& operation) const {

@@ -27,7 +27,7 @@ class Observer {
   };
   c4d::Operation Describe(const Outstanding& operation) const;
   uint64_t ProgressOf(uint32_t rank, const Member& member) const;
-  Duration Age(Duration since) const { return sight_.ages ? cluster_.now() - since : c4d::kNoAge; }
+  Duration Age(Duration since) const;
 
   const Cluster& cluster_;
   const Sight& sight_;

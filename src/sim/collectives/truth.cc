@@ -16,18 +16,41 @@ class Looker {
     const std::vector<Group>& groups = cluster_.layout().groups();
     for (uint32_t group = 0; group < groups.size(); ++group) {
       longest_.clear();
+      longest_calls_.clear();
       for (const uint32_t rank : groups[group].members) {
         for (const Outstanding& operation : cluster_.MemberOf(rank, group).outstanding) {
           truth_.ranks[rank].has_outstanding = true;
+          LookAtCall(rank, operation);
           if (operation.is_started) LookAtWaiting(rank, operation);
         }
       }
       for (const auto& [sequence, age] : longest_) MissInCollective(group, sequence, age);
+      for (const auto& [sequence, age] : longest_calls_) MissCall(group, sequence, age);
     }
     return std::move(truth_);
   }
 
  private:
+  void LookAtCall(uint32_t rank, const Outstanding& operation) {
+    if (is_hidden_[rank]) return;
+    const Duration age = cluster_.now() - operation.issued_at;
+    truth_.longest_call = std::max(truth_.longest_call, age);
+    if (!c4d::IsPointToPoint(operation.call.function)) {
+      Duration& longest = longest_calls_[operation.sequence];
+      longest = std::max(longest, age);
+    } else if (!HasCalled(operation.call.peer, rank, operation)) {
+      RankTruth& peer = truth_.ranks[operation.call.peer];
+      peer.missed_call = std::max(peer.missed_call, age);
+    }
+  }
+
+  void MissCall(uint32_t group, uint64_t sequence, Duration age) {
+    for (const uint32_t rank : cluster_.layout().groups()[group].members) {
+      RankTruth& truth = truth_.ranks[rank];
+      if (cluster_.MemberOf(rank, group).issued < sequence) truth.missed_call = std::max(truth.missed_call, age);
+    }
+  }
+
   void LookAtWaiting(uint32_t rank, const Outstanding& operation) {
     const Meeting* meeting = cluster_.FindMeeting(rank, operation);
     if (meeting == nullptr || meeting->is_over || meeting->is_under_way) return;
@@ -68,7 +91,8 @@ class Looker {
   const Cluster& cluster_;
   const std::vector<bool>& is_hidden_;
   Truth truth_;
-  std::map<uint64_t, Duration> longest_;  // of those who wait in a collective of the group
+  std::map<uint64_t, Duration> longest_;        // of those who wait in a collective of the group
+  std::map<uint64_t, Duration> longest_calls_;  // of those who have called it
 };
 
 }  // namespace
