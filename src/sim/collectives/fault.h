@@ -29,6 +29,7 @@
 //   have called their operation, keeps the others; without any ages groups beside the right one are no false accusation
 //   which send and receive two ranks stand in, where only the newest operations are kept: no counter tells of those
 //   a circle, where some ranks are not observed
+//   a host that has stopped, before it has been outside for the timeout itself, however long others have waited for it
 //
 // Without `started`, a rank waits from its call on; with it, from when its device has begun.
 #pragma once

@@ -254,7 +254,9 @@ class Court {
     const Duration timeout = at_.scenario.timing.timeout;
     switch (DemandOf(fault.kind)) {
       case Demand::kOutside:
-        if (!truth.is_root() || (sight_.ages && truth.missed < timeout)) return;
+        if (!truth.is_root() || (sight_.ages && (truth.missed < timeout || SinceLastCrossing(fault.rank) < timeout))) {
+          return;
+        }
         if (fault.kind == FaultKind::kDeviceBefore &&
             (LosesTransfers(fault) || (!sight_.started && !LooksStuckInside(fault)))) {
           return;
@@ -303,6 +305,9 @@ class Court {
 
   // Most of those whose call is seen called the same, and can be told from the one that did not.
   bool MajorityIsSeen(const Fault& fault) const { return ObservedIn(fault.group) >= 3 && sight_.kept == 0; }
+
+  // It may have been missed for longer than it has been outside.
+  Duration SinceLastCrossing(uint32_t rank) const { return at_.cluster.now() - at_.cluster.LastCrossing(rank); }
 
   Duration SinceAllCame(const Fault& fault) const {
     for (const Outstanding& operation : at_.cluster.MemberOf(fault.rank, fault.group).outstanding) {
