@@ -49,7 +49,7 @@ class JobBuilder {
 
   MemberState& Last() { return job_.states.back(); }
   Operation& LastOperation() { return job_.operations.back(); }
-  RankState& Rank_(uint32_t rank) { return job_.ranks[rank]; }
+  RankState& Process(uint32_t rank) { return job_.ranks[rank]; }
   Observation& Job() { return job_; }
 
  private:

@@ -242,7 +242,8 @@ class EndJudge {
       if (start == Start::kStarted) begun.push_back(seat);
       if (start == Start::kNotStarted) not_begun.push_back(seat);
     }
-    if (!begun.empty() && !not_begun.empty()) return AddNotBegun(rung, begun, not_begun, component);
+    const bool is_alone = there.size() == 1;
+    if (!not_begun.empty() && (!begun.empty() || is_alone)) return AddNotBegun(rung, begun, not_begun, component);
 
     const auto group_size = observation_.communicators[rung.communicator].members.size();
     if (rung.is_completed && there.size() * 2 <= group_size) {
@@ -267,13 +268,15 @@ class EndJudge {
     }
     Verdict* verdict = AddStuckVerdict(rung, there, component);
     if (verdict == nullptr) return;
-    verdict->is_group = true;
+    verdict->is_group = !is_alone;
     const std::string begun_text = begun.size() == there.size() ? " and begun" : "";
     verdict->evidence.push_back(WhichText(observation_, rung) + ": " + RanksText(RanksOf(there)) +
                                 HaveOrHas(there.size()) + " issued" + begun_text + " it, the last" +
                                 (verdict->since ? Ago(*verdict->since) : " at an unknown time") +
                                 "; nobody else is needed, and it does not complete.");
-    verdict->evidence.push_back("None of them is behind the others, so no single rank can be named.");
+    if (!is_alone) {
+      verdict->evidence.push_back("None of them is behind the others, so no single rank can be named.");
+    }
   }
 
   Verdict* AddStuckVerdict(const Rung& rung, const std::vector<const Seat*>& seats, uint32_t component) {
@@ -291,11 +294,12 @@ class EndJudge {
     const std::vector<uint32_t> ranks = RanksOf(not_begun);
     verdict->ranks = AsRanks(ranks);
     SetOperation(*verdict, rung);
-    verdict->evidence.push_back(WhichText(observation_, rung) + ": all have issued it, and the devices of " +
-                                RanksText(RanksOf(begun)) + " have begun it; " +
-                                (ranks.size() == 1 ? "the device of " : "the devices of ") + RanksText(ranks) +
-                                HaveOrHas(ranks.size()) + " not, and nothing older is outstanding there: " +
-                                (ranks.size() == 1 ? "it is" : "they are") + " stuck in something before.");
+    verdict->evidence.push_back(
+        WhichText(observation_, rung) + ": all have issued it" +
+        (begun.empty() ? "" : ", and the devices of " + RanksText(RanksOf(begun)) + " have begun it") + "; " +
+        (ranks.size() == 1 ? "the device of " : "the devices of ") + RanksText(ranks) + HaveOrHas(ranks.size()) +
+        " not, and nothing older is outstanding there: " + (ranks.size() == 1 ? "it is" : "they are") +
+        " stuck in something before.");
   }
 
   // Those whose transport has come least far, where all tell how far, and few enough are behind.
@@ -314,7 +318,7 @@ class EndJudge {
   }
 
   void JudgeCircle(uint32_t component) {
-    std::vector<uint32_t> ranks, met;
+    std::vector<uint32_t> ranks, met, not_begun;
     Duration since = kNoAge;
     uint32_t operation = kNone;  // a transfer at which both sides are
     for (const uint32_t node : scene_.components.Nodes(component)) {
@@ -324,26 +328,21 @@ class EndJudge {
       ranks.push_back(node);
       since = Least(since, Least(place.age, place.quiet));
       for (const Head& head : places_.HeadsOf(node)) {
-        if (head.operation == kNone || !waits_.is_met[head.operation]) continue;
-        const uint32_t peer = Value(observation_.operations[head.operation].peer);
+        if (head.operation == kNone || waits_.met[head.operation] == kNone) continue;
+        const Operation& mine = observation_.operations[head.operation];
+        const uint32_t peer = Value(mine.peer);
         if (scene_.components.of[peer] != component) continue;
-        if (met.empty() || met.back() != node) met.push_back(node);
-        if (operation == kNone || node < met.front()) operation = head.operation;
+        met.push_back(node);
+        met.push_back(peer);
+        const Start other = observation_.operations[waits_.met[head.operation]].start;
+        const bool is_behind = mine.start == Start::kNotStarted && other == Start::kStarted;
+        if (is_behind) not_begun.push_back(node);
+        if (operation == kNone || head.operation < operation) operation = head.operation;
       }
     }
     if (ranks.size() < 2) return;
     std::ranges::sort(ranks);
-    std::ranges::sort(met);
-    if (!met.empty()) {
-      Verdict* verdict = Add(VerdictKind::kRankCommHang, since, {component});
-      if (verdict == nullptr) return;
-      verdict->ranks = AsRanks(met);
-      verdict->is_group = true;
-      verdict->operation = OperationText(observation_, operation);
-      verdict->evidence.push_back(RanksText(met) + " send and receive among each other; both sides of it are issued, " +
-                                  "nothing else is waited for, and it does not complete.");
-      return;
-    }
+    if (!met.empty()) return AddTransfer(operation, std::move(met), std::move(not_begun), since, component);
     Verdict* verdict = Add(VerdictKind::kCyclicWait, since, {component});
     if (verdict == nullptr) return;
     verdict->ranks = AsRanks(ranks);
@@ -351,6 +350,30 @@ class EndJudge {
     verdict->evidence.push_back(RanksText(ranks) + " wait for each other in a circle, and for nobody outside of it.");
     for (const uint32_t rank : std::span(ranks).first(std::min(ranks.size(), kRanksWithEvidenceMax))) {
       verdict->evidence.push_back(WaitSentence(rank));
+    }
+  }
+
+  // Both sides of what goes from rank to rank are there, and it does not complete.
+  void AddTransfer(uint32_t operation, std::vector<uint32_t> met, std::vector<uint32_t> not_begun, Duration since,
+                   uint32_t component) {
+    for (std::vector<uint32_t>* ranks : {&met, &not_begun}) {
+      std::ranges::sort(*ranks);
+      const auto doubles = std::ranges::unique(*ranks);
+      ranks->erase(doubles.begin(), doubles.end());
+    }
+    const bool is_told = !not_begun.empty();
+    Verdict* verdict = Add(is_told ? VerdictKind::kRankNonCommHang : VerdictKind::kRankCommHang, since, {component});
+    if (verdict == nullptr) return;
+    verdict->ranks = AsRanks(is_told ? not_begun : met);
+    verdict->is_group = !is_told;
+    verdict->operation = OperationText(observation_, operation);
+    verdict->evidence.push_back(RanksText(met) + " send and receive among each other: both sides are issued, nothing " +
+                                "else is waited for, and it does not complete.");
+    if (is_told) {
+      verdict->evidence.push_back("The other side's device has begun; that of " + RanksText(not_begun) +
+                                  " has not: it is stuck in something before.");
+    } else {
+      verdict->evidence.push_back("None of them is behind the others, so no single rank can be named.");
     }
   }
 

@@ -89,6 +89,9 @@ struct RankState {
   bool is_observed = false;   // false: no data of it, or none that is whole
   bool is_alive = true;       // false: its process is known to have ended
   Duration outside = kNoAge;  // since it last left, or entered, any operation; kNoAge: not told
+  // Its source has lost some of what it issued, as a ring that was written over: among that may be operations which are
+  // outstanding, and are not in this observation. Of collectives the counters tell that too.
+  bool has_lost_operations = false;
 };
 
 struct Observation {

@@ -17,6 +17,10 @@ bool IsUsable(const Observation& observation, const MemberState& state) {
          state.operation_count <= observation.operations.size() - state.first_operation;
 }
 
+bool HasLost(const MemberState& state) {
+  return state.issued > state.completed && state.operation_count < state.issued - state.completed;
+}
+
 Seat SeatOf(const Observation& observation, uint32_t index) {
   const MemberState& state = observation.states[index];
   Seat seat{.rank = Value(state.rank), .state = index};
@@ -114,7 +118,8 @@ void FindTrailing(const Observation& observation, Places& places) {
 // What of a rank's outstanding operations is the oldest.
 class HeadFinder {
  public:
-  HeadFinder(const Observation& observation, Places& places) : observation_(observation), places_(places) {}
+  HeadFinder(const Observation& observation, Places& places)
+      : observation_(observation), places_(places), has_lost_(std::ranges::any_of(observation.states, HasLost)) {}
 
   void Find(uint32_t rank) {
     RankPlaces& place = places_.ranks[rank];
@@ -149,7 +154,7 @@ class HeadFinder {
     RankPlaces& place = places_.ranks[rank];
     collectives_.clear();
     common_.clear();
-    bool has_lost = false, has_common = false;
+    bool has_common = false;
     const auto hear = [&](Duration age) {
       if (age != kNoAge) place.quiet = place.quiet == kNoAge ? age : std::min(place.quiet, age);
     };
@@ -157,21 +162,17 @@ class HeadFinder {
     for (const uint32_t index : places_.StatesOf(rank)) {
       const MemberState& state = observation_.states[index];
       hear(state.idle);
-      const bool is_incomplete =
-          state.issued > state.completed && state.operation_count < state.issued - state.completed;
-      has_lost = has_lost || is_incomplete;
-      has_common = has_common || state.carries_point_to_point;
-      if (is_incomplete) place.is_outstanding = true;
+      has_common = has_common || places_.groups[state.communicator].carries_point_to_point;
+      if (HasLost(state)) place.is_outstanding = true;
       if (places_.seat_of[index] != kNone && places_.seats[places_.seat_of[index]].is_outstanding) {
         collectives_.push_back(index);
       }
       for (const Operation& operation : OperationsOf(observation_, state)) {
         if (!IsPointToPoint(operation.function)) continue;
         common_.push_back(static_cast<uint32_t>(&operation - observation_.operations.data()));
-        has_common = true;
       }
     }
-    place.has_unknown = has_lost && has_common;
+    place.has_unknown = has_common && (has_lost_ || observation_.ranks[rank].has_lost_operations);
     if (place.has_unknown) place.is_ordered = false;
   }
 
@@ -203,6 +204,9 @@ class HeadFinder {
 
   const Observation& observation_;
   Places& places_;
+  // Somebody has issued what its source has not kept. Of what goes from rank to rank nobody counts how much that is; so
+  // then everybody who does that may stand at something that was lost.
+  bool has_lost_;
   std::vector<uint32_t> collectives_;         // states of the rank with an outstanding one
   std::vector<uint32_t> oldest_collectives_;  // of them, those that may be the oldest
   std::vector<uint32_t> common_;              // operations from rank to rank

@@ -140,8 +140,9 @@ class CommonWaits {
     arrow_to(end.peer);
     if (const uint32_t other = OtherSide(end); other != kNone) {
       const bool is_there = places_.is_head[other] || observation_.operations[other].start == Start::kStarted;
-      waits_.is_met[end.operation] = is_there && places_.ranks[end.peer].is_ordered;
-    } else if (!places_.ranks[end.peer].is_outstanding) {
+      if (is_there && places_.ranks[end.peer].is_ordered) waits_.met[end.operation] = other;
+    } else if (!places_.ranks[end.peer].is_outstanding && !places_.IsStalled(end.rank)) {
+      // Of who is stuck the other side may long have completed its part.
       uint32_t& oldest = waits_.missed_by[end.peer];
       if (oldest == kNone || observation_.operations[end.operation].age > observation_.operations[oldest].age) {
         oldest = end.operation;
@@ -173,7 +174,7 @@ Waits FindWaits(const Observation& observation, const Places& places) {
   waits.now.Reserve(arrows);
   waits.ever.Reserve(arrows);
   waits.differences.assign(places.rungs.size(), Difference::kNothing);
-  waits.is_met.assign(observation.operations.size(), false);
+  waits.met.assign(observation.operations.size(), kNone);
   waits.missed_by.assign(places.ranks.size(), kNone);
   waits.missed_by_rank.assign(places.ranks.size(), kNone);
   waits.missed_in.assign(places.ranks.size(), kNone);

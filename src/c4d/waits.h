@@ -23,8 +23,8 @@ struct Waits {
   WaitGraph now;                        // by what holds each rank up now
   WaitGraph ever;                       // by all that it has outstanding: who is no end here only seems to be one there
   std::vector<Difference> differences;  // of each rung
-  // Of each operation from rank to rank, whether both sides are at it: then it has all it needs.
-  std::vector<bool> is_met;
+  // Of each operation from rank to rank, that of the other side, where both sides are at it: then it has all it needs.
+  std::vector<uint32_t> met;
   // Of each rank that has nothing outstanding, the oldest operation from rank to rank that waits for it, or none; whose
   // that is, and in which group.
   std::vector<uint32_t> missed_by, missed_by_rank, missed_in;
