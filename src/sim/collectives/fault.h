@@ -16,7 +16,8 @@
 //   Mismatch       the rank calls another operation, size, type or root → CollectiveMismatch, naming the rank where
 //   most
 //                  members agree with each other. Where what it called is not among the operations that the observer
-//                  sees: RankCommHang of the group.
+//                  sees: RankCommHang of the group. Another size or type alone proves nothing, as libraries take it:
+//                  there it has to be seen too that all have come. Sizes of an AllGather may differ by right.
 //   OppositeOrder  the rank enters two groups in the other order than those who share both → CyclicWait with the rank
 //                  in it. Where both operations are called at once, and `started` is not seen: RankCommHang of a group.
 //   SlowRank, SlowLink  no hang: nobody is accused of one.

@@ -99,7 +99,9 @@ Mode ModeFor(FaultKind kind, Random& random) {
 Difference DrawDifference(Random& random, const Call& call) {
   if (call.function == Function::kBarrier || call.count == c4d::kUnknown) return Difference::kFunction;
   if (call.peer != kNone && random.Chance(0.4)) return Difference::kRoot;
-  return random.Pick({Difference::kFunction, Difference::kCount, Difference::kType});
+  const Difference drawn = random.Pick({Difference::kFunction, Difference::kCount, Difference::kType});
+  // Of an AllGather members may give as much as they have.
+  return drawn == Difference::kCount && call.function == Function::kAllGather ? Difference::kType : drawn;
 }
 
 // False: there is no place in this job where that can happen to the rank.

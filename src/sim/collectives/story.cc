@@ -49,6 +49,7 @@ std::string TellRank(const Cluster& cluster, uint32_t rank, const RankTruth& tru
     for (size_t i = 0; i < std::min(member.outstanding.size(), kShown); ++i) {
       const Outstanding& o = member.outstanding[i];
       text += "    " + std::to_string(o.sequence) + " " + std::string(c4d::Name(o.call.function));
+      if (o.call.count != c4d::kUnknown) text += " of " + std::to_string(o.call.count) + " " + kTypes[o.call.type];
       if (o.call.peer != kNone) text += " with rank " + std::to_string(o.call.peer);
       text += ", called " + FormatDuration(cluster.now() - o.issued_at) + " ago, ";
       text += o.is_started ? "begun " + FormatDuration(cluster.now() - o.started_at) + " ago" : "not begun";
