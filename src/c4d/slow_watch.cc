@@ -1,0 +1,238 @@
+#include "c4d/slow_watch.h"
+
+#include <algorithm>
+#include <bit>
+#include <string>
+
+#include "core/count.h"
+
+namespace aimaster::c4d {
+namespace {
+
+constexpr double kSomebodyLate = 0.7, kNobodyLate = 0.3;  // of P
+constexpr double kMostOf = 0.6;                           // of the operations of a window
+constexpr double kOneAlone = 0.5;     // of how long the first waited, that also the last but one did
+constexpr double kWaitsItself = 0.5;  // of how long others waited for it
+constexpr double kForgetEachWindow = 1.01;
+constexpr uint32_t kWindowsOfBase = 2;  // the first holds the first step
+constexpr uint32_t kWindowsKept = 60;   // of a kind of operation that does not happen any more
+constexpr uint32_t kWindowsPending = 2;
+
+Duration Times(Duration duration, double factor) {
+  return Duration(static_cast<int64_t>(static_cast<double>(duration.count()) * factor));
+}
+double Ratio(Duration a, Duration b) { return static_cast<double>(a.count()) / static_cast<double>(b.count()); }
+
+uint8_t SizeOf(uint64_t bytes) { return static_cast<uint8_t>(std::bit_width(bytes)); }
+
+std::string Factor(double factor) {
+  const std::string text = std::to_string(factor);
+  return text.substr(0, text.find('.') + 2);
+}
+
+}  // namespace
+
+void SlowWatch::History::Add(bool was, uint32_t windows) {
+  bits = static_cast<uint8_t>((bits << 1 | (was ? 1 : 0)) & ((1u << windows) - 1));
+  count = static_cast<uint8_t>(std::min<uint32_t>(count + 1, windows));
+}
+
+uint32_t SlowWatch::History::slow() const { return static_cast<uint32_t>(std::popcount(bits)); }
+
+SlowWatch::Kind* SlowWatch::KindOf(const KindKey& key) {
+  auto found = kinds_.find(key);
+  if (found == kinds_.end()) {
+    if (kinds_.size() >= limits_.kinds_max) return nullptr;
+    found = kinds_.emplace(key, Kind{}).first;
+  }
+  found->second.last_window = window_;
+  return &found->second;
+}
+
+void SlowWatch::Add(const FinishedOperation& operation) {
+  const KindKey key{operation.communicator, operation.function, SizeOf(operation.bytes)};
+  const bool is_common = IsPointToPoint(operation.function);
+  const bool is_bad = Value(operation.rank) >= limits_.ranks_max || operation.duration < Duration::zero() ||
+                      (!is_common && operation.members < 2);
+  Kind* kind = is_bad ? nullptr : KindOf(key);
+  if (kind == nullptr) {
+    ++dropped_;
+    return;
+  }
+  if (ranks_.size() <= Value(operation.rank)) ranks_.resize(Value(operation.rank) + 1);
+  Tally& tally = ranks_[Value(operation.rank)];
+  if (kind->windows >= kWindowsOfBase && operation.duration > kind->base)
+    tally.waited += operation.duration - kind->base;
+  if (is_common) {
+    Finish({.kind = key, .least = operation.duration});
+    return;
+  }
+  ++tally.finished;
+
+  const auto at = std::pair(operation.communicator, operation.sequence);
+  auto found = pending_.find(at);
+  if (found == pending_.end()) {
+    if (pending_.size() >= limits_.pending_max) {
+      ++dropped_;
+      return;
+    }
+    found = pending_.emplace(at, Pending{.kind = key, .members = operation.members, .window = window_}).first;
+  }
+  Pending& pending = found->second;
+  const Duration duration = operation.duration;
+  if (pending.told == 0 || duration < pending.least) {
+    pending.second = pending.told == 0 ? Duration::max() : pending.least;
+    pending.least = duration;
+    pending.last = operation.rank;
+  } else {
+    pending.second = std::min(pending.second, duration);
+  }
+  pending.most = std::max(pending.most, duration);
+  if (++pending.told < pending.members) return;
+  Finish(pending);
+  pending_.erase(found);
+}
+
+// All have told how long they were in it.
+void SlowWatch::Finish(const Pending& pending) {
+  Kind& kind = kinds_.at(pending.kind);
+  auto place =
+      std::ranges::upper_bound(kind.least.begin(), kind.least.begin() + std::min(kind.finished, 4u), pending.least);
+  if (place != kind.least.end()) {
+    std::shift_right(place, kind.least.end(), 1);
+    *place = pending.least;
+  }
+  ++kind.finished;
+  const bool is_common = IsPointToPoint(std::get<Function>(pending.kind));
+  if (kind.windows < kWindowsOfBase || is_common) return;
+
+  ++kind.judged;
+  const Duration above = pending.most - kind.base;
+  if (above < std::max(limits_.difference_min, Times(kind.base, limits_.slow_factor - 1))) return;  // nothing is slow
+  const Duration spread = pending.most - pending.least;
+  const double p = Ratio(spread, above);
+  if (p >= kSomebodyLate) {
+    // Where several are late, nobody is a straggler.
+    const Duration alone = pending.second - pending.least;
+    if (Ratio(alone, spread) < kOneAlone) return;
+    Tally& tally = ranks_[Value(pending.last)];
+    tally.late += alone;
+    ++tally.late_count;
+  } else if (p <= kNobodyLate && pending.least >= Times(kind.base, limits_.slow_factor)) {
+    ++kind.slow;
+    kind.slowest = std::max(kind.slowest, pending.least);
+  }
+}
+
+std::vector<Verdict> SlowWatch::CloseWindow(Duration length, std::span<const Communicator> communicators) {
+  std::vector<std::pair<Duration, uint32_t>> late;
+  for (uint32_t rank = 0; rank < ranks_.size(); ++rank) {
+    Tally& tally = ranks_[rank];
+    if (tally.finished < limits_.operations_min) continue;
+    const bool is_late = tally.late_count >= limits_.operations_min && tally.late > Times(length, limits_.late_share) &&
+                         tally.waited < Times(tally.late, kWaitsItself);
+    tally.history.Add(is_late, limits_.windows);
+    if (is_late && tally.history.slow() >= limits_.windows_slow) late.emplace_back(-tally.late, rank);
+  }
+  std::ranges::sort(late);
+  std::vector<Verdict> verdicts;
+  for (const auto& [_, rank] : late) {
+    if (verdicts.size() < limits_.verdicts_max) verdicts.push_back(LateVerdict(Rank{rank}, ranks_[rank], length));
+  }
+  CloseKinds();
+  for (Verdict& verdict : SlowGroups(communicators)) {
+    if (verdicts.size() < 2 * limits_.verdicts_max) verdicts.push_back(std::move(verdict));
+  }
+  for (auto& [_, kind] : kinds_) kind.finished = kind.judged = kind.slow = 0;
+  for (Tally& tally : ranks_) tally = {.history = tally.history};
+  std::erase_if(pending_, [&](const auto& entry) { return entry.second.window + kWindowsPending <= window_; });
+  std::erase_if(kinds_, [&](const auto& entry) { return entry.second.last_window + kWindowsKept <= window_; });
+  ++window_;
+  return verdicts;
+}
+
+void SlowWatch::CloseKinds() {
+  for (auto& [key, kind] : kinds_) {
+    if (kind.finished < limits_.operations_min) continue;
+    if (kind.judged >= limits_.operations_min) {
+      kind.history.Add(kind.slow >= static_cast<uint32_t>(kMostOf * kind.judged), limits_.windows);
+    }
+    // A tenth of all, or the fourth.
+    const Duration low = kind.least[std::min<uint32_t>((kind.finished - 1) / 10, 3)];
+    // Slowly upwards: what is slow for good, as after a change of the program, is not slow for ever.
+    kind.base = kind.windows == 0 || low < kind.base ? low : std::min(Times(kind.base, kForgetEachWindow), low);
+    if (kind.windows + 1 == kWindowsOfBase) kind.base = low;  // not that of the first step
+    ++kind.windows;
+  }
+}
+
+Verdict SlowWatch::LateVerdict(Rank rank, const Tally& tally, Duration length) const {
+  Verdict verdict{.kind = VerdictKind::kRankNonCommSlow, .level = Level::kInfo, .ranks = {rank}};
+  verdict.since = length * tally.history.slow();
+  verdict.evidence.push_back(
+      "Rank " + std::to_string(Value(rank)) + " came last, and alone, to " + std::to_string(tally.late_count) +
+      " of its " + Count(tally.finished, "collective") + "; others waited for it for " + FormatDuration(tally.late) +
+      " of the last " + FormatDuration(length) + ", and it waited for " + FormatDuration(tally.waited) + " itself.");
+  verdict.evidence.push_back("So in " + std::to_string(tally.history.slow()) + " of the last " +
+                             Count(tally.history.count, "window") + ".");
+  return verdict;
+}
+
+// Groups of which most operations are far slower than they can be, and nobody is late.
+std::vector<Verdict> SlowWatch::SlowGroups(std::span<const Communicator> communicators) const {
+  std::map<uint32_t, std::pair<double, std::string>> slow;  // the worst of each group
+  for (const auto& [key, kind] : kinds_) {
+    const auto& [communicator, function, size] = key;
+    const bool is_slow = kind.judged >= limits_.operations_min && (kind.history.bits & 1) != 0 &&
+                         kind.history.slow() >= limits_.windows_slow && communicator < communicators.size();
+    if (!is_slow || kind.base <= Duration::zero()) continue;
+    const double factor = Ratio(kind.slowest, kind.base);
+    auto& [worst, sentence] = slow[communicator];
+    if (factor <= worst) continue;
+    worst = factor;
+    sentence = std::to_string(kind.slow) + " of " + Count(kind.judged, std::string(Name(function))) + " of up to " +
+               std::to_string(size == 0 ? 0 : (uint64_t{1} << (size - 1)) * 2 - 1) + " bytes in " +
+               communicators[communicator].name + " took up to " + Factor(factor) +
+               " times as long as usual for all members alike: nobody came late, and " + FormatDuration(kind.slowest) +
+               " is what the slowest took.";
+  }
+  // The one that is in more of them than anybody else is what they share.
+  std::map<Rank, uint32_t> shared;
+  for (const auto& [communicator, _] : slow) {
+    for (const Rank member : communicators[communicator].members) ++shared[member];
+  }
+  uint32_t most = 0, with_most = 0;
+  Rank common{};
+  for (const auto& [rank, count] : shared) {
+    if (count > most) with_most = 0;
+    if (count >= most) {
+      most = count;
+      common = rank;
+      ++with_most;
+    }
+  }
+  std::vector<Verdict> verdicts;
+  if (most >= 2 && most == slow.size() && with_most == 1) {
+    Verdict& verdict = verdicts.emplace_back();
+    verdict.kind = VerdictKind::kRankCommSlow;
+    verdict.ranks = {common};
+    for (const auto& [_, worst] : slow) {
+      if (verdict.evidence.size() < 4) verdict.evidence.push_back(worst.second);
+    }
+    verdict.evidence.push_back("Rank " + std::to_string(Value(common)) + " is the only one in all " +
+                               Count(slow.size(), "group") + " that are slow.");
+    return verdicts;
+  }
+  for (const auto& [communicator, worst] : slow) {
+    if (verdicts.size() == limits_.verdicts_max) break;
+    Verdict& verdict = verdicts.emplace_back();
+    verdict.kind = VerdictKind::kRankCommSlow;
+    verdict.ranks = communicators[communicator].members;
+    verdict.is_group = true;
+    verdict.communicator = communicator;
+    verdict.evidence.push_back(worst.second);
+  }
+  return verdicts;
+}
+
+}  // namespace aimaster::c4d
