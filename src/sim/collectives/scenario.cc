@@ -105,7 +105,7 @@ Difference DrawDifference(Random& random, const Call& call) {
 }
 
 // False: there is no place in this job where that can happen to the rank.
-bool Place(Fault& fault, Random& random, const Scenario& scenario, const Layout& layout) {
+bool FindPlace(Fault& fault, Random& random, const Scenario& scenario, const Layout& layout) {
   const std::vector<Instruction> program = StepOf(layout, scenario.workload, fault.rank, fault.step);
   const std::vector<uint32_t> places = PlacesFor(fault.kind, layout, program);
   if (places.empty()) return false;
@@ -151,18 +151,18 @@ void DrawFaults(Random& random, Scenario& scenario, const Layout& layout, FaultK
     return;
   }
   scenario.expects_hang = true;
-  if (!Place(fault, random, scenario, layout)) {  // every job has a collective that can be left out
+  if (!FindPlace(fault, random, scenario, layout)) {  // every job has a collective that can be left out
     fault.kind = FaultKind::kSkipped;
-    Place(fault, random, scenario, layout);
+    FindPlace(fault, random, scenario, layout);
   }
   scenario.faults.push_back(fault);
   if (!CanBeTwo(fault.kind) || !random.Chance(0.25)) return;
   Fault second = fault;
   second.rank = static_cast<uint32_t>((fault.rank + 1 + random.Below(layout.ranks() - 1)) % layout.ranks());
   if (random.Chance(0.3)) second.kind = random.Pick({FaultKind::kHostBefore, FaultKind::kStopped});
-  if (random.Chance(0.3) || !Place(second, random, scenario, layout)) {
+  if (random.Chance(0.3) || !FindPlace(second, random, scenario, layout)) {
     second.step = random.Below(last_step + 1);
-    if (!Place(second, random, scenario, layout)) return;
+    if (!FindPlace(second, random, scenario, layout)) return;
   }
   scenario.faults.push_back(second);
 }
