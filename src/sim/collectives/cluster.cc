@@ -449,6 +449,7 @@ void Cluster::Complete(uint32_t rank, uint32_t group, uint64_t sequence, bool be
   Member& member = Of(rank, group);
   const Outstanding* operation = FindOutstanding(rank, group, sequence, between_two);
   CHECK(operation != nullptr);
+  if (watcher_) watcher_(rank, *operation, now_ - operation->started_at);
   member.outstanding.erase(member.outstanding.begin() + (operation - member.outstanding.data()));
   if (!between_two) ++member.completed;
   member.crossed = now_;

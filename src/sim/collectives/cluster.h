@@ -10,9 +10,11 @@
 #include <array>
 #include <cstdint>
 #include <deque>
+#include <functional>
 #include <map>
 #include <queue>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "core/time.h"
@@ -64,6 +66,11 @@ class Cluster {
   Cluster(const Cluster&) = delete;
   Cluster& operator=(const Cluster&) = delete;
 
+  // Is told of each operation that completes, and how long the rank was in it.
+  using Watcher = std::function<void(uint32_t rank, const Outstanding& operation, Duration duration)>;
+  void Watch(Watcher watcher) { watcher_ = std::move(watcher); }
+  // From now on the transfers of all groups of this rank take longer.
+  void SlowDownLink(uint32_t rank) { slow_link_ = rank; }
   void RunUntil(Duration time);
   // Until nothing can happen any more, or until then.
   void RunUntilStill(Duration limit);
@@ -156,8 +163,9 @@ class Cluster {
   const Workload& workload_;
   const Mode mode_;
   const uint32_t queue_depth_;
-  const uint32_t slow_link_;
+  uint32_t slow_link_;
   std::vector<Fault> faults_;
+  Watcher watcher_;
   Duration now_{};
   uint64_t event_number_ = 0;
   std::priority_queue<Event> events_;
