@@ -2,6 +2,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <atomic>
 #include <chrono>
 #include <cstdio>
@@ -15,6 +16,7 @@
 
 #include "c4d/hangs.h"
 #include "sim/collectives/seed_run.h"
+#include "sim/collectives/slow_run.h"
 #include "sim/collectives/tally.h"
 
 namespace aimaster::sim::collectives {
@@ -26,15 +28,17 @@ constexpr const char* kUsage = R"(usage: ./dev sim collectives [options]
   --first-seed S    the first of them (1)
   --seed S          this one alone
   --trace           tell the story of --seed
+  --slow            trainings that lose time instead, 150 of them; figures that nothing is demanded of
   --regressions F   seeds that failed before, run first, which all have to be right now
   --jobs J          threads (as many as there are cores)
 )";
 
 struct Options {
-  uint64_t seeds = 2000;
+  std::optional<uint64_t> seeds;
   uint64_t first_seed = 1;
   std::optional<uint64_t> seed;
   bool trace = false;
+  bool slow = false;
   std::string regressions;
   unsigned jobs = 1;
 };
@@ -58,6 +62,8 @@ Options Parse(char** argv) {
     const std::string name = *argv;
     if (name == "--trace") {
       options.trace = true;
+    } else if (name == "--slow") {
+      options.slow = true;
     } else if (name == "--help" || name == "-h") {
       std::fputs(kUsage, stdout);
       std::exit(0);
@@ -119,7 +125,7 @@ int RunSeeds(const Options& options) {
   } else {
     seeds = ReadRegressions(options.regressions);
     kept = seeds.size();
-    for (uint64_t i = 0; i < options.seeds; ++i) seeds.push_back(options.first_seed + i);
+    for (uint64_t i = 0; i < options.seeds.value_or(2000); ++i) seeds.push_back(options.first_seed + i);
   }
   std::mutex mutex;  // of the three below it
   Tally tally;
@@ -148,10 +154,44 @@ int RunSeeds(const Options& options) {
   return tally.is_good() && relapses == 0 ? 0 : 1;
 }
 
+int RunSlowSeeds(const Options& options) {
+  struct Row {
+    uint64_t seeds = 0, demanding = 0, named = 0, accused = 0;
+  };
+  std::array<Row, 3> rows;
+  const uint64_t first = options.seed.value_or(options.first_seed);
+  const uint64_t count = options.seed ? 1 : options.seeds.value_or(150);
+  for (uint64_t seed = first; seed < first + count; ++seed) {
+    const SlowResult result = RunSlowSeed(seed);
+    Row& row = rows[static_cast<size_t>(result.slowness)];
+    ++row.seeds;
+    row.demanding += result.has_to_be_named;
+    row.named += result.has_to_be_named && result.is_named;
+    row.accused += !result.false_accusations.empty();
+    const auto number = static_cast<unsigned long long>(seed);
+    if (options.trace) {
+      std::fputs(result.story.c_str(), stdout);
+    } else if (!result.false_accusations.empty()) {
+      std::printf("seed %llu: FALSE %s\n", number, result.false_accusations.front().c_str());
+    } else if (result.has_to_be_named && !result.is_named) {
+      std::printf("seed %llu: MISSED rank %u\n", number, result.rank);
+    }
+  }
+  constexpr std::array kNames = {"healthy", "slow rank", "slow link"};
+  std::printf("%-14s %7s %9s %7s %7s\n", "", "seeds", "to name", "named", "false");
+  for (size_t i = 0; i < rows.size(); ++i) {
+    std::printf("%-14s %7llu %9llu %7llu %7llu\n", kNames[i], static_cast<unsigned long long>(rows[i].seeds),
+                static_cast<unsigned long long>(rows[i].demanding), static_cast<unsigned long long>(rows[i].named),
+                static_cast<unsigned long long>(rows[i].accused));
+  }
+  return 0;
+}
+
 }  // namespace
 
 int Main(char** argv) {
   const Options options = Parse(argv);
+  if (options.slow) return RunSlowSeeds(options);
   return options.trace ? Trace(*options.seed) : RunSeeds(options);
 }
 
