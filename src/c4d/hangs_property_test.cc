@@ -11,13 +11,16 @@ namespace aimaster::c4d {
 namespace {
 
 SimulatedLayout AnyLayout() {
+  const uint32_t pipeline = *rc::gen::inRange(1u, 5u);
   return {.tensor = *rc::gen::inRange(1u, 4u),
           .data = *rc::gen::inRange(1u, 4u),
-          .pipeline = *rc::gen::inRange(1u, 4u),
+          .pipeline = pipeline,
           .microbatches = *rc::gen::inRange(1u, 5u),
           .steps = 3,
+          .chunks = pipeline < 3 ? 1 : *rc::gen::inRange(1u, 4u),
           .ahead = *rc::gen::inRange(1u, 60u),
-          .tells_start = *rc::gen::arbitrary<bool>()};
+          .tells_start = *rc::gen::arbitrary<bool>(),
+          .overlaps = *rc::gen::arbitrary<bool>()};
 }
 
 struct Broken {

@@ -19,7 +19,10 @@ Count TryAll(SimulatedFault fault, bool tells_start, Judge judge) {
   Count count;
   for (SimulatedLayout layout :
        {SimulatedLayout{.tensor = 2, .data = 2, .pipeline = 2}, SimulatedLayout{.tensor = 1, .data = 3, .pipeline = 3},
-        SimulatedLayout{.tensor = 4, .data = 2, .pipeline = 1}}) {
+        SimulatedLayout{.tensor = 4, .data = 2, .pipeline = 1},
+        SimulatedLayout{.tensor = 2, .data = 2, .pipeline = 2, .overlaps = true},
+        SimulatedLayout{.tensor = 2, .data = 3, .pipeline = 1, .overlaps = true},
+        SimulatedLayout{.tensor = 1, .data = 2, .pipeline = 3, .chunks = 2}}) {
     layout.tells_start = tells_start;
     layout.steps = 2;
     for (const uint32_t ahead : {1u, 3u, 12u, 50u}) {

@@ -23,8 +23,10 @@ enum class SimulatedFault : uint8_t {
 struct SimulatedLayout {
   uint32_t tensor = 2, data = 2, pipeline = 2;
   uint32_t microbatches = 4, steps = 3;
+  uint32_t chunks = 1;       // of the model on each stage: with more than one the last stage sends on to the first
   uint32_t ahead = 12;       // operations that a host issues before it waits for the oldest
   bool tells_start = false;  // the source knows what devices have begun with
+  bool overlaps = false;     // gradients are reduced beside the rest of the backward pass, on a stream of their own
   uint32_t ranks() const { return tensor * data * pipeline; }
 };
 
@@ -59,7 +61,8 @@ class SimulatedJob {
   struct Step {
     Kind kind;
     Function function;
-    int towards = 0;  // the next stage, or the one before
+    int towards = 0;         // the next stage, or the one before
+    bool is_beside = false;  // what comes after it does not wait for it, up to the end of the step
   };
   struct FaultAt {
     SimulatedFault fault;
@@ -71,22 +74,21 @@ class SimulatedJob {
   };
   struct Process {
     std::optional<FaultAt> fault;
-    uint32_t front = 0;              // the first step that is no send and has not completed on the device
-    bool is_there = false;           // its device is at that
-    uint64_t last = 0;               // when anything happened to it
-    std::vector<Issued> steps;       // issued ones
-    uint32_t seen = 0;               // the first of them of which the host has not seen the end
-    std::vector<uint32_t> sends[2];  // steps that the device is at, to the stage before and the next
-  };
-  struct GroupState {
-    uint32_t arrived = 0;
+    uint32_t front = 0;                     // the first step that is no send and has not completed on the device
+    bool is_there = false;                  // its device is at that
+    uint64_t last = 0;                      // when anything happened to it
+    std::vector<Issued> steps;              // issued ones
+    uint32_t seen = 0;                      // the first of them of which the host has not seen the end
+    std::vector<uint32_t> sends[2];         // steps that the device is at, to the stage before and the next
+    std::vector<uint32_t> arrived[kKinds];  // collectives that the device is at
+    uint32_t arrivals[kKinds] = {};
   };
 
   const std::vector<Step>& ProgramOf(uint32_t rank) const { return programs_[StageOf(rank)]; }
   uint32_t StageOf(uint32_t rank) const { return rank / (layout_.tensor * layout_.data); }
   uint32_t PeerOf(uint32_t rank, int towards) const {
     const uint32_t stage = layout_.tensor * layout_.data;
-    return towards > 0 ? rank + stage : rank - stage;
+    return (rank + (towards > 0 ? stage : layout_.ranks() - stage)) % layout_.ranks();
   }
 
   void WritePrograms() {
@@ -99,17 +101,24 @@ class SimulatedJob {
         program.push_back({kTensor, Function::kReduceScatter});
       };
       for (uint32_t step = 0; step < layout_.steps; ++step) {
-        for (uint32_t i = 0; i < layout_.microbatches; ++i) {
-          if (!is_first) program.push_back({kPipeline, Function::kReceive, -1});
+        for (uint32_t i = 0; i < layout_.chunks * layout_.microbatches; ++i) {
+          const bool is_first_chunk = i < layout_.microbatches;
+          const bool is_last_chunk = i >= (layout_.chunks - 1) * layout_.microbatches;
+          if (!(is_first && is_first_chunk)) program.push_back({kPipeline, Function::kReceive, -1});
           compute(i % 2 == 0);
-          if (!is_last) program.push_back({kPipeline, Function::kSend, 1});
+          if (!(is_last && is_last_chunk)) program.push_back({kPipeline, Function::kSend, 1});
         }
-        for (uint32_t i = 0; i < layout_.microbatches; ++i) {
-          if (!is_last) program.push_back({kPipeline, Function::kReceive, 1});
+        for (uint32_t i = 0; i < layout_.chunks * layout_.microbatches; ++i) {
+          const bool is_last_chunk = i < layout_.microbatches;
+          const bool is_first_chunk = i >= (layout_.chunks - 1) * layout_.microbatches;
+          if (!(is_last && is_last_chunk)) program.push_back({kPipeline, Function::kReceive, 1});
           compute(i % 2 == 1);
-          if (!is_first) program.push_back({kPipeline, Function::kSend, -1});
+          if (layout_.overlaps) {
+            program.push_back({.kind = kData, .function = Function::kReduceScatter, .is_beside = true});
+          }
+          if (!(is_first && is_first_chunk)) program.push_back({kPipeline, Function::kSend, -1});
         }
-        program.push_back({kData, Function::kReduceScatter});
+        if (!layout_.overlaps) program.push_back({kData, Function::kReduceScatter});
         program.push_back({kWorld, Function::kAllReduce});
         program.push_back({kData, Function::kAllGather});
       }
@@ -117,7 +126,7 @@ class SimulatedJob {
   }
 
   void MakeGroups() {
-    const uint32_t tensor = layout_.tensor, data = layout_.data, pipeline = layout_.pipeline;
+    const uint32_t tensor = layout_.tensor, data = layout_.data;
     group_of_.assign(ranks_.size() * kKinds, 0);
     const auto add = [&](Kind kind, const std::string& description, const auto& key) {
       std::vector<std::vector<Rank>> members;
@@ -137,19 +146,24 @@ class SimulatedJob {
     add(kStage, "STAGE", [&](uint32_t rank) { return StageOf(rank); });
     add(kWorld, "WORLD", [&](uint32_t) { return 0u; });
     states_.resize(groups_.size());
-    (void)pipeline;
   }
 
   bool Has(const Process& process, SimulatedFault fault, uint32_t step) const {
     return process.fault && process.fault->fault == fault && step >= process.fault->at;
   }
 
+  // Around a ring of stages nobody may wait for the end of a send, or all would.
+  bool IsLetGo(const Step& step) const { return layout_.chunks > 1 && step.function == Function::kSend; }
+
   // The host issues what it may; the device goes to what is next.
   void Advance(uint32_t rank) {
     Process& process = ranks_[rank];
     const std::vector<Step>& program = ProgramOf(rank);
     while (process.steps.size() < program.size()) {
-      while (process.seen < process.steps.size() && process.steps[process.seen].is_done) ++process.seen;
+      while (process.seen < process.steps.size() &&
+             (process.steps[process.seen].is_done || IsLetGo(program[process.seen]))) {
+        ++process.seen;
+      }
       const auto next = static_cast<uint32_t>(process.steps.size());
       if (next - process.seen >= layout_.ahead || Has(process, SimulatedFault::kHost, next)) break;
       process.steps.push_back({.tick = ++clock_, .is_done = false});
@@ -164,15 +178,36 @@ class SimulatedJob {
         Meet(rank, PeerOf(rank, program[step].towards), program[step].towards);
         continue;
       }
+      if (program[step].is_beside) {
+        ++process.front;
+        Arrive(rank, step);
+        continue;
+      }
+      // The norm of all gradients needs all of them.
+      if (program[step].kind == kWorld && !process.arrived[kData].empty()) return;
       process.is_there = true;
       if (program[step].function == Function::kReceive) {
         Meet(PeerOf(rank, program[step].towards), rank, -program[step].towards);
-        return;
+      } else {
+        Arrive(rank, step);
       }
-      const uint32_t group = group_of_[rank * kKinds + program[step].kind];
-      if (++states_[group].arrived < groups_[group].members.size()) return;
-      states_[group].arrived = 0;
-      for (const Rank member : groups_[group].members) Complete(Value(member), ranks_[Value(member)].front);
+      return;
+    }
+  }
+
+  void Arrive(uint32_t rank, uint32_t step) {
+    const Kind kind = ProgramOf(rank)[step].kind;
+    Process& process = ranks_[rank];
+    process.arrived[kind].push_back(step);
+    const uint32_t group = group_of_[rank * kKinds + kind];
+    std::vector<uint32_t>& arrived = states_[group];
+    if (arrived.size() <= process.arrivals[kind]) arrived.resize(process.arrivals[kind] + 1);
+    if (++arrived[process.arrivals[kind]++] < groups_[group].members.size()) return;
+    for (const Rank member : groups_[group].members) {
+      std::vector<uint32_t>& steps = ranks_[Value(member)].arrived[kind];
+      const uint32_t first = steps.front();
+      steps.erase(steps.begin());
+      Complete(Value(member), first);
     }
   }
 
@@ -246,8 +281,8 @@ class SimulatedJob {
   SimulatedLayout layout_;
   std::vector<std::vector<Step>> programs_;  // of each stage
   std::vector<Communicator> groups_;
-  std::vector<uint32_t> group_of_;  // of each rank and kind
-  std::vector<GroupState> states_;
+  std::vector<uint32_t> group_of_;             // of each rank and kind
+  std::vector<std::vector<uint32_t>> states_;  // of each group, how many have come to each of its collectives
   std::vector<Process> ranks_;
   std::vector<uint32_t> open_;  // ranks to which something happened
   uint64_t clock_ = 0;
