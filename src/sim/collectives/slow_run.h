@@ -16,7 +16,7 @@
 
 namespace aimaster::sim::collectives {
 
-enum class Slowness : uint8_t { kNone, kRank, kLink };
+enum class Slowness : uint8_t { kHealthy, kRank, kLink };
 
 struct SlowResult {
   uint64_t seed = 0;
