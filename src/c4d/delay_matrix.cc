@@ -14,7 +14,7 @@ struct Heat {
   double average() const { return sum / cells; }
 };
 
-std::string Times(double factor) {
+std::string TimesText(double factor) {
   const std::string text = std::to_string(factor);
   return text.substr(0, text.find('.') + 2) + " times";
 }
@@ -26,7 +26,7 @@ bool IsHotLine(const Heat& line, const DelayLimits& limits) {
 Verdict SlowSide(uint32_t rank, const Heat& line, bool is_sender) {
   Verdict verdict{.kind = VerdictKind::kRankCommSlow, .level = Level::kInfo, .ranks = {Rank{rank}}};
   verdict.evidence.push_back("What rank " + std::to_string(rank) + (is_sender ? " sends" : " receives") + " takes " +
-                             Times(line.average()) + " as long as usual, " + (is_sender ? "to " : "from ") +
+                             TimesText(line.average()) + " as long as usual, " + (is_sender ? "to " : "from ") +
                              std::to_string(line.hot) + " of " + std::to_string(line.cells) +
                              " others: its side is slow.");
   return verdict;
@@ -94,11 +94,14 @@ std::vector<Verdict> DelayMatrix::CloseWindow() {
     std::ranges::sort(verdict.ranks);
     verdict.is_group = true;
     verdict.evidence.push_back("The connection from rank " + std::to_string(from) + " to rank " + std::to_string(to) +
-                               " takes " + Times(heat.average()) +
+                               " takes " + TimesText(heat.average()) +
                                " as long as usual; with others both are as fast as anybody.");
     found.emplace_back(true, -heat.average(), std::move(verdict));
   }
-  std::ranges::stable_sort(found, {}, [](const auto& one) { return std::pair(std::get<0>(one), std::get<1>(one)); });
+  std::ranges::sort(found, {}, [](const auto& one) {
+    return std::tuple(std::get<0>(one), std::get<1>(one), std::get<2>(one).ranks.front(),
+                      std::get<2>(one).ranks.back());
+  });
   std::vector<Verdict> verdicts;
   for (auto& one : found) {
     if (verdicts.size() < limits_.verdicts_max) verdicts.push_back(std::move(std::get<2>(one)));

@@ -11,7 +11,7 @@ namespace aimaster::c4d {
 namespace {
 
 // Eight ranks that all talk to each other.
-std::string Said(const std::function<double(uint32_t from, uint32_t to)>& factor) {
+std::string SlowOf(const std::function<double(uint32_t from, uint32_t to)>& factor) {
   DelayMatrix matrix;
   for (uint32_t from = 0; from < 8; ++from) {
     for (uint32_t to = 0; to < 8; ++to) {
@@ -27,17 +27,17 @@ std::string Said(const std::function<double(uint32_t from, uint32_t to)>& factor
 }
 
 TEST(DelayMatrixTest, WhereAllIsAlikeNothingIsSlow) {
-  EXPECT_EQ(Said([](uint32_t, uint32_t) { return 1.0; }), "") << "nor are large messages";
+  EXPECT_EQ(SlowOf([](uint32_t, uint32_t) { return 1.0; }), "") << "nor are large messages";
 }
 TEST(DelayMatrixTest, OneHotCellIsAConnection) {
-  EXPECT_EQ(Said([](uint32_t from, uint32_t to) { return from == 2 && to == 5 ? 4.0 : 1.0; }),
+  EXPECT_EQ(SlowOf([](uint32_t from, uint32_t to) { return from == 2 && to == 5 ? 4.0 : 1.0; }),
             "RankCommSlow of group 2,5");
 }
 TEST(DelayMatrixTest, AHotRowIsTheSender) {
-  EXPECT_EQ(Said([](uint32_t from, uint32_t) { return from == 2 ? 4.0 : 1.0; }), "RankCommSlow 2");
+  EXPECT_EQ(SlowOf([](uint32_t from, uint32_t) { return from == 2 ? 4.0 : 1.0; }), "RankCommSlow 2");
 }
 TEST(DelayMatrixTest, AHotColumnIsTheReceiver) {
-  EXPECT_EQ(Said([](uint32_t, uint32_t to) { return to == 5 ? 4.0 : 1.0; }), "RankCommSlow 5");
+  EXPECT_EQ(SlowOf([](uint32_t, uint32_t to) { return to == 5 ? 4.0 : 1.0; }), "RankCommSlow 5");
 }
 TEST(DelayMatrixTest, WhatDoesNotFitIsCounted) {
   DelayMatrix matrix({.cells_max = 10});

@@ -82,7 +82,8 @@ class EndJudge {
     std::erase_if(missed, [&](const Missed& one) {
       return !LevelOfHang(Least(one.age, places_.ranks[one.rank].quiet), false, scene_.timing);
     });
-    std::ranges::stable_sort(missed, {}, [](const Missed& one) { return std::tuple(one.communicator, one.sequence); });
+    std::ranges::sort(missed, {},
+                      [](const Missed& one) { return std::tuple(one.communicator, one.sequence, one.rank); });
     for (size_t i = 0; i < missed.size();) {
       size_t end = i + 1;
       while (end < missed.size() && missed[i].sequence != kUnknown && missed[end].sequence == missed[i].sequence &&
@@ -126,10 +127,11 @@ class EndJudge {
         }
       }
       std::ranges::sort(ahead);
-      verdict->evidence.push_back("Number " + std::to_string(first.sequence) + " in " + group + ": " +
-                                  RanksText(ahead) + HaveOrHas(ahead.size()) + " issued it" +
-                                  (first.age == kNoAge ? "" : ", and have waited for " + FormatDuration(first.age)) +
-                                  "; " + RanksText(ranks) + HaveOrHas(ranks.size()) + " not.");
+      verdict->evidence.push_back(
+          "Number " + std::to_string(first.sequence) + " in " + group + ": " + RanksText(ahead) +
+          HaveOrHas(ahead.size()) + " issued it" +
+          (first.age == kNoAge ? "" : ", and" + HaveOrHas(ahead.size()) + " waited for " + FormatDuration(first.age)) +
+          "; " + RanksText(ranks) + HaveOrHas(ranks.size()) + " not.");
     }
     for (const Missed& one : missed.first(std::min(missed.size(), kRanksWithEvidenceMax))) {
       verdict->evidence.push_back(OutsideSentence(observation_, one.communicator, places_, one.rank));
@@ -228,7 +230,7 @@ class EndJudge {
                                 GroupText(observation_, rung.communicator) + " is not the same for all who issued it:");
     for (const Party& party : std::span(parties).first(std::min(parties.size(), kRanksWithEvidenceMax))) {
       const Operation& operation = observation_.operations[party.operation];
-      std::string text = RanksText(party.ranks) + ": " + OperationText(observation_, party.operation);
+      std::string text = Capital(RanksText(party.ranks)) + ": " + OperationText(observation_, party.operation);
       const bool has_root = Value(operation.peer) < observation_.ranks.size();
       verdict->evidence.push_back(text + (has_root ? ", root " + std::to_string(Value(operation.peer)) : "") + ".");
     }
@@ -347,7 +349,8 @@ class EndJudge {
     if (verdict == nullptr) return;
     verdict->ranks = AsRanks(ranks);
     verdict->is_group = true;
-    verdict->evidence.push_back(RanksText(ranks) + " wait for each other in a circle, and for nobody outside of it.");
+    verdict->evidence.push_back(Capital(RanksText(ranks)) +
+                                " wait for each other in a circle, and for nobody outside of it.");
     for (const uint32_t rank : std::span(ranks).first(std::min(ranks.size(), kRanksWithEvidenceMax))) {
       verdict->evidence.push_back(WaitSentence(rank));
     }
@@ -367,7 +370,8 @@ class EndJudge {
     verdict->ranks = AsRanks(is_told ? not_begun : met);
     verdict->is_group = !is_told;
     verdict->operation = OperationText(observation_, operation);
-    verdict->evidence.push_back(RanksText(met) + " send and receive among each other: both sides are issued, nothing " +
+    verdict->evidence.push_back(Capital(RanksText(met)) +
+                                " send and receive among each other: both sides are issued, nothing " +
                                 "else is waited for, and it does not complete.");
     if (is_told) {
       verdict->evidence.push_back("The other side's device has begun; that of " + RanksText(not_begun) +

@@ -19,6 +19,11 @@ std::string RanksText(std::span<const uint32_t> ranks) {
   return text;
 }
 
+std::string Capital(std::string text) {
+  if (!text.empty() && text[0] >= 'a' && text[0] <= 'z') text[0] = static_cast<char>(text[0] - 'a' + 'A');
+  return text;
+}
+
 std::string GroupText(const Observation& observation, uint32_t communicator) {
   const Communicator& group = observation.communicators[communicator];
   if (group.description.empty()) return "group " + group.name;

@@ -14,6 +14,8 @@ namespace aimaster::c4d {
 std::string RanksText(std::span<const uint32_t> ranks);
 inline std::string RankText(uint32_t rank) { return "rank " + std::to_string(rank); }
 
+std::string Capital(std::string text);  // for the beginning of a sentence
+
 // "EXPERT_MODEL_PARALLEL_GROUP 73"
 std::string GroupText(const Observation& observation, uint32_t communicator);
 // "AllGather of 4096 BFloat16"; of an operation that no source has kept, "a collective".

@@ -127,8 +127,10 @@ std::vector<Verdict> FindHangs(const Observation& observation, const HangTiming&
   const HangScene scene{observation, places, waits, components, timing};
 
   std::vector<HangEnd> ends = JudgeEnds(scene);
-  std::ranges::stable_sort(ends, {}, [](const HangEnd& end) {
-    return std::tuple(-static_cast<int>(end.verdict.level), end.verdict.ranks.front(), end.verdict.kind);
+  std::ranges::sort(ends, {}, [](const HangEnd& end) {
+    const Verdict& verdict = end.verdict;
+    return std::tuple(-static_cast<int>(verdict.level), verdict.ranks.front(), verdict.kind,
+                      verdict.communicator.value_or(kNone), end.components.front());
   });
   const std::vector<uint64_t> goals = FindGoals(scene, ends);
   std::optional<Verdict> unseen = FindUnseen(scene, goals, !ends.empty());

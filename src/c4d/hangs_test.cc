@@ -123,8 +123,8 @@ TEST(HangsTest, WhoCallsSomethingElseIsNamedByTheMajority) {
   EXPECT_EQ(Describe(verdicts),
             "Warning CollectiveMismatch\n"
             "  Number 8 in group world is not the same for all who issued it:\n"
-            "  ranks 0,2-3: AllReduce.\n"
-            "  rank 1: Barrier.\n"
+            "  Ranks 0,2-3: AllReduce.\n"
+            "  Rank 1: Barrier.\n"
             "  3 ranks wait for that, directly or through others: ranks 0,2-3.\n");
   EXPECT_EQ(Accused(verdicts), "CollectiveMismatch 1");
 }
@@ -220,7 +220,7 @@ TEST(HangsTest, GroupsEnteredInAnotherOrderWaitForEachOther) {
   const std::vector<Verdict> verdicts = FindHangs(job.Job(), {});
   EXPECT_EQ(Describe(verdicts),
             "Warning CyclicWait\n"
-            "  ranks 0-2 wait for each other in a circle, and for nobody outside of it.\n"
+            "  Ranks 0-2 wait for each other in a circle, and for nobody outside of it.\n"
             "  Rank 0 waits in AllReduce 3 in group a.\n"
             "  Rank 1 waits in AllReduce 5 in group b.\n"
             "  Rank 2 waits in AllReduce 7 in group c.\n");

@@ -81,7 +81,9 @@ std::vector<Party> PartiesOf(const Observation& observation, const Places& place
     }
     party->ranks.push_back(seat.rank);
   }
-  std::ranges::stable_sort(parties, std::greater(), [](const Party& party) { return party.ranks.size(); });
+  std::ranges::sort(parties, {}, [](const Party& party) {
+    return std::pair(-static_cast<int64_t>(party.ranks.size()), party.ranks.front());
+  });
   return parties;
 }
 
