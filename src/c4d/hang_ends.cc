@@ -182,6 +182,7 @@ class EndJudge {
     const Rung& rung = places_.rungs[index];
     std::vector<const Seat*> there;  // who stands there and nowhere else
     bool is_told = true;             // that the device has begun it, of all of them: so nothing older holds it up
+    bool is_queue = false;           // more is queued behind it, as programs do that leave the waiting to a device
     for (const Seat& seat : places_.SeatsOf(rung)) {
       if (!seat.is_outstanding) continue;
       if (!IsAlive(seat.rank)) return;  // what its end means is told by others
@@ -189,10 +190,14 @@ class EndJudge {
       const bool is_head = places_.ranks[seat.rank].at == seat.state || start == Start::kStarted;
       if (!is_head || places_.IsStalled(seat.rank)) continue;
       is_told = is_told && start == Start::kStarted;
+      is_queue = is_queue || observation_.states[seat.state].issued > seat.position;
       there.push_back(&seat);
     }
     if (there.empty()) return;
-    if (!is_told && std::ranges::any_of(there, [&](const Seat* seat) { return LeadsOn(seat->rank); })) return;
+    const bool leads_on = std::ranges::any_of(there, [&](const Seat* seat) {
+      return LeadsToCertain(seat->rank) || (!is_queue && leads_to_unseen_[seat->rank]);
+    });
+    if (!is_told && leads_on) return;
     if (waits_.differences[index] != Difference::kNothing) return AddMismatch(index, there, component);
     AddStuck(rung, there, component);
   }

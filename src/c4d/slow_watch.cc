@@ -12,7 +12,7 @@ namespace {
 constexpr double kSomebodyLate = 0.7, kNobodyLate = 0.3;  // of P
 constexpr double kMostOf = 0.6;                           // of the operations of a window
 constexpr double kOneAlone = 0.5;     // of how long the first waited, that also the last but one did
-constexpr double kWaitsItself = 0.5;  // of how long others waited for it
+constexpr double kWaitsItself = 0.7;  // of how long others waited for it
 constexpr double kForgetEachWindow = 1.01;
 constexpr uint32_t kWindowsOfBase = 2;  // the first holds the first step
 constexpr uint32_t kWindowsKept = 60;   // of a kind of operation that does not happen any more
@@ -54,18 +54,20 @@ void SlowWatch::Add(const FinishedOperation& operation) {
   const bool is_common = IsPointToPoint(operation.function);
   const bool is_bad = Value(operation.rank) >= limits_.ranks_max || operation.duration < Duration::zero() ||
                       (!is_common && operation.members < 2);
-  Kind* kind = is_bad ? nullptr : KindOf(key);
-  if (kind == nullptr) {
+  Kind* kind = is_bad || is_common ? nullptr : KindOf(key);
+  if (kind == nullptr && (is_bad || !is_common)) {
     ++dropped_;
     return;
   }
   if (ranks_.size() <= Value(operation.rank)) ranks_.resize(Value(operation.rank) + 1);
   Tally& tally = ranks_[Value(operation.rank)];
-  if (kind->windows >= kWindowsOfBase && operation.duration > kind->base)
-    tally.waited += operation.duration - kind->base;
   if (is_common) {
-    Finish({.kind = key, .least = operation.duration});
+    // Who receives from a slow one may wait each time, so that no base would tell.
+    tally.waited += operation.duration;
     return;
+  }
+  if (kind->windows >= kWindowsOfBase && operation.duration > kind->base) {
+    tally.waited += operation.duration - kind->base;
   }
   ++tally.finished;
 
@@ -103,8 +105,7 @@ void SlowWatch::Finish(const Pending& pending) {
     *place = pending.least;
   }
   ++kind.finished;
-  const bool is_common = IsPointToPoint(std::get<Function>(pending.kind));
-  if (kind.windows < kWindowsOfBase || is_common) return;
+  if (kind.windows < kWindowsOfBase) return;
 
   ++kind.judged;
   const Duration above = pending.most - kind.base;

@@ -2,6 +2,7 @@
 #include "c4d/slow_watch.h"
 
 #include <gtest/gtest.h>
+#include <rapidcheck/gtest.h>
 
 #include <algorithm>
 #include <functional>
@@ -213,6 +214,24 @@ TEST(SlowWatchTest, WhereAMemberIsNotSeenNothingIsConcluded) {
   training.Windows(4);
   training.compute = [](uint32_t rank) { return rank == 3 ? 20ms : 10ms; };
   EXPECT_EQ(training.Windows(5), "");
+}
+
+RC_GTEST_PROP(SlowWatchPropertyTest, OnlyTheOneThatIsSlowIsNamed, ()) {
+  const bool is_pipeline = *rc::gen::arbitrary<bool>();
+  const uint32_t width = *rc::gen::inRange(2u, 5u), replicas = *rc::gen::inRange(2u, 5u);
+  Training training(width, replicas, is_pipeline);
+  const uint32_t slow = *rc::gen::inRange(0u, width * replicas);
+  const int percent = *rc::gen::inRange(100, 300);
+  std::mt19937 random(*rc::gen::arbitrary<uint32_t>());
+  training.compute = [&](uint32_t rank) {
+    return Duration(10ms) * (rank == slow ? percent : 100) / 100 + std::chrono::microseconds(random() % 500);
+  };
+  for (int i = 0; i < 8; ++i) {
+    const std::string said = training.Window();
+    RC_ASSERT(said.empty() || said == "RankNonCommSlow " + std::to_string(slow));
+    RC_ASSERT(said.empty() || percent > 100);
+    if (i == 7 && percent > 150 && !is_pipeline) RC_ASSERT(!said.empty());
+  }
 }
 
 TEST(SlowWatchTest, AMillionGroupsTakeNoMoreThanTheBound) {
