@@ -192,7 +192,7 @@ class HeadFinder {
     collectives_.clear();
     common_.clear();
     is_told_ = true;
-    bool has_common = false, keeps_common = false;
+    bool has_common = false;
     const auto hear = [&](Duration age) {
       if (age != kNoAge) place.quiet = place.quiet == kNoAge ? age : std::min(place.quiet, age);
     };
@@ -200,10 +200,7 @@ class HeadFinder {
     for (const uint32_t index : places_.StatesOf(rank)) {
       const MemberState& state = observation_.states[index];
       hear(state.idle);
-      if (places_.groups[state.communicator].carries_point_to_point) {
-        has_common = true;
-        keeps_common = keeps_common || state.operation_count > 0;
-      }
+      has_common = has_common || places_.groups[state.communicator].carries_point_to_point;
       if (HasLost(state)) place.is_outstanding = true;
       if (places_.seat_of[index] != kNone && SeatOf(index).is_outstanding) {
         ++place.outstanding;
@@ -220,9 +217,8 @@ class HeadFinder {
                            .wait = WaitOf(state, operation)});
       }
     }
-    // A source that tells what devices begin looks at them itself, and keeps the newest of each group: so none are kept
-    // only where there are none. Of a ring nothing of that kind can be said.
-    const bool may_lack = has_lost_ && (keeps_common || !is_told_ || !keeps_any_);
+    // Who looks at devices himself says which ranks' operations he has lost; a ring is written over unseen.
+    const bool may_lack = has_lost_ && (!is_told_ || !keeps_any_);
     place.has_unknown = has_common && (may_lack || observation_.ranks[rank].has_lost_operations);
     if (place.has_unknown) place.is_ordered = false;
   }

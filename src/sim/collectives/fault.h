@@ -29,6 +29,7 @@
 //   without `started`, and without ages or with some operations not kept, which of several groups, all of whose members
 //   have called their operation, keeps the others; without any ages groups beside the right one are no false accusation
 //   which send and receive two ranks stand in, where only the newest operations are kept: no counter tells of those
+//   that a device has begun nothing, where sends or receives of its own are not kept: it may be waiting in one of those
 //   a circle, where some ranks are not observed
 //   a host that has stopped, before it has been outside for the timeout itself, however long others have waited for it
 //

@@ -227,6 +227,8 @@ class Court {
   bool LosesTransfers(const Fault& fault) const {
     return sight_.kept != 0 && at_.cluster.layout().groups()[fault.group].part == Part::kPipeline;
   }
+  // Some of those that it has called itself: one of them may be what it waits in.
+  bool HasLostTransfers(const Fault& fault) const { return at_.observation.ranks[fault.rank].has_lost_operations; }
   // That all have come to an operation, and which one it is, where only calls are seen.
   bool LooksStuckInside(const Fault& fault) const {
     return OrderIsSure() && AllAreSeen(fault.group) && !LosesTransfers(fault);
@@ -258,7 +260,7 @@ class Court {
           return;
         }
         if (fault.kind == FaultKind::kDeviceBefore &&
-            (LosesTransfers(fault) || (!sight_.started && !LooksStuckInside(fault)))) {
+            (LosesTransfers(fault) || HasLostTransfers(fault) || (!sight_.started && !LooksStuckInside(fault)))) {
           return;
         }
         return Require(fault, [&](const Verdict& v) {

@@ -51,6 +51,9 @@ void Observer::Collect(uint32_t rank) {
                   .carries_point_to_point = member.point_to_point_issued > 0};
     const size_t count = member.outstanding.size();
     const size_t kept = sight_.kept == 0 ? count : std::min<size_t>(count, sight_.kept);
+    // Of collectives the counters tell that.
+    const bool loses_transfers = kept < count && seen.state.carries_point_to_point;
+    of_rank.has_lost_operations = of_rank.has_lost_operations || loses_transfers;
     for (size_t i = count - kept; i < count; ++i) seen.operations.push_back(Describe(member.outstanding[i]));
   }
 }
