@@ -200,6 +200,9 @@ class EndJudge {
 
   void JudgeOperation(uint32_t index, uint32_t component) {
     const Rung& rung = places_.rungs[index];
+    // That they differ is certain, wherever else anybody may stand.
+    const bool differs = waits_.differences[index] == Difference::kOperation &&
+                         !places_.groups[rung.communicator].carries_point_to_point;
     std::vector<const Seat*> there;  // who stands there and nowhere else
     bool is_told = true;             // that the device has begun it, of all of them: so nothing older holds it up
     bool is_queue = false;           // more is queued behind it, as programs do that leave the waiting to a device
@@ -207,7 +210,7 @@ class EndJudge {
       if (!seat.is_outstanding) continue;
       if (!IsAlive(seat.rank)) return;  // what its end means is told by others
       const bool is_head = places_.ranks[seat.rank].at == seat.state || seat.start == Start::kStarted;
-      if (!is_head || places_.IsStalled(seat.rank)) continue;
+      if (!differs && (!is_head || places_.IsStalled(seat.rank))) continue;
       is_told = is_told && seat.start == Start::kStarted;
       is_queue = is_queue || observation_.states[seat.state].issued > seat.position;
       there.push_back(&seat);
@@ -216,7 +219,7 @@ class EndJudge {
     const bool leads_on = std::ranges::any_of(there, [&](const Seat* seat) {
       return LeadsToCertain(seat->rank) || (!is_queue && leads_to_unseen_[seat->rank]);
     });
-    if (!is_told && leads_on) return;
+    if (!is_told && !differs && leads_on) return;
     if (waits_.differences[index] != Difference::kNothing) return AddMismatch(index, there, component);
     AddStuck(rung, there, component);
   }

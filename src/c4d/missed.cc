@@ -48,8 +48,6 @@ class MissedFinder {
     }
   }
 
-  bool HasFound(uint32_t rank) const { return of_[rank] != kNone; }
-
   std::vector<Missed> Found() && {
     std::ranges::sort(found_, {}, &Missed::rank);
     return std::move(found_);
@@ -123,7 +121,7 @@ std::vector<Missed> FindMissed(const Observation& observation, const Places& pla
   for (uint32_t c = 0; c < places.groups.size(); ++c) finder.FindIn(c);
   for (uint32_t rank = 0; rank < places.ranks.size(); ++rank) {
     const uint32_t index = waits.missed_by[rank];
-    if (index == kNone || !observation.ranks[rank].is_alive || finder.HasFound(rank)) continue;
+    if (index == kNone || !observation.ranks[rank].is_alive) continue;
     const Missed missed{.communicator = waits.missed_in[rank],
                         .operation = index,
                         .by = waits.missed_by_rank[rank],

@@ -22,8 +22,7 @@ struct Missed {
   bool has_issued = false;       // the program has come to it, and the device has not
 };
 
-// By rank, each once: the collective in which it is missed for longest; where there is none, the operation from rank to
-// rank.
+// By rank, each once: the operation in which it is missed for longest; of those that are as long, a collective.
 std::vector<Missed> FindMissed(const Observation& observation, const Places& places, const Waits& waits);
 
 }  // namespace aimaster::c4d

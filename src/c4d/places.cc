@@ -219,7 +219,9 @@ class HeadFinder {
     }
     // Who looks at devices himself says which ranks' operations he has lost; a ring is written over unseen.
     const bool may_lack = has_lost_ && (!is_told_ || !keeps_any_);
-    place.has_unknown = has_common && (may_lack || observation_.ranks[rank].has_lost_operations);
+    place.has_lost = has_common && (may_lack || observation_.ranks[rank].has_lost_operations);
+    // What its device is known to be in holds it up, whatever else does.
+    place.has_unknown = place.has_lost && (!is_told_ || (common_.empty() && collectives_.empty()));
     if (place.has_unknown) place.is_ordered = false;
   }
 

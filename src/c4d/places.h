@@ -73,7 +73,8 @@ struct RankPlaces {
   bool is_outstanding = false;  // it has issued something that has not completed
   bool is_before = false;       // that is so, and its device has begun nothing of it
   bool is_ordered = true;       // which of its operations are the oldest is known
-  bool has_unknown = false;     // an operation that its source has lost may be what holds it up
+  bool has_unknown = false;     // an operation that its source has lost may be all that holds it up
+  bool has_lost = false;        // sends or receives that its source has lost may be outstanding
 };
 
 struct Places {

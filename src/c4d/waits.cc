@@ -192,6 +192,8 @@ class CommonWaits {
     if (Met(end) != nullptr) return arrow_to(Waits::NodeOfTransfer(places_, transfer_of_[end.rank]));
     arrow_to(end.peer);
     const End* other = OtherSide(end);
+    // It may be at the other end all the same.
+    if (other == nullptr && places_.ranks[end.peer].has_lost) arrow_to(Waits::NodeOfUnseen(places_));
     if (other != nullptr && !places_.ranks[end.peer].is_before) {
       const bool is_there = places_.is_head[other->operation] || IsBegun(*other);
       if (is_there && places_.ranks[end.peer].is_ordered) waits.met[end.operation] = other->operation;

@@ -128,8 +128,11 @@ class Court {
   }
   // Where it is not seen when a device comes to an operation, those wait who have called it.
   Duration LongestWait() const {
-    return sight_.started ? std::max(at_.before.longest_wait, at_.after.longest_wait)
-                          : std::max(at_.before.longest_call, at_.after.longest_call);
+    const Duration before = sight_.started ? at_.before.longest_wait : at_.before.longest_call;
+    const Duration after = sight_.started ? at_.after.longest_wait : at_.after.longest_call;
+    // It may have lasted until the states were collected.
+    const bool goes_on = !at_.scenario.expects_hang && before > Duration::zero();
+    return std::max(goes_on ? before + at_.scenario.collecting : before, after);
   }
   // By what it has called and `started` unseen, it may as well be inside.
   bool LooksInside(uint32_t rank) const { return !sight_.started && at_.after.ranks[rank].has_outstanding; }
