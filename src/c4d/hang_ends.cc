@@ -360,7 +360,10 @@ class EndJudge {
 
   void JudgeTransfer(const Transfer& transfer, uint32_t component) {
     Duration since = transfer.wait;
-    for (const uint32_t rank : transfer.ranks) since = Least(since, places_.ranks[rank].quiet);
+    for (const uint32_t rank : transfer.ranks) {
+      if (LeadsOn(rank)) return;
+      since = Least(since, places_.ranks[rank].quiet);
+    }
     AddTransfer(transfer.operation, transfer.ranks, since, component);
   }
 

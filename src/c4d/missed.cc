@@ -120,12 +120,9 @@ std::vector<Missed> FindMissed(const Observation& observation, const Places& pla
   MissedFinder finder(observation, places);
   for (uint32_t c = 0; c < places.groups.size(); ++c) finder.FindIn(c);
   for (uint32_t rank = 0; rank < places.ranks.size(); ++rank) {
-    const uint32_t index = waits.missed_by[rank];
-    if (index == kNone || !observation.ranks[rank].is_alive) continue;
-    const Missed missed{.communicator = waits.missed_in[rank],
-                        .operation = index,
-                        .by = waits.missed_by_rank[rank],
-                        .age = waits.missed_for[rank]};
+    const MissedBy& by = waits.missed_by[rank];
+    if (!by.is_sure || !observation.ranks[rank].is_alive) continue;
+    const Missed missed{.communicator = by.communicator, .operation = by.operation, .by = by.rank, .age = by.wait};
     finder.AddTo(rank, missed, kUnknown, places.ranks[rank].is_before);
   }
   return std::move(finder).Found();

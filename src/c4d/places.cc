@@ -68,6 +68,7 @@ void SeatGroup(const Observation& observation, uint32_t communicator, Places& pl
     is_waited = is_waited || seat.is_outstanding;
     completed = std::max(completed, state.completed);
     group.issued_min = std::min(group.issued_min, state.issued);
+    group.issued_max = std::max(group.issued_max, state.issued);
     group.carries_point_to_point = group.carries_point_to_point || state.carries_point_to_point;
   }
   const auto seen = static_cast<uint32_t>(places.seats.size());

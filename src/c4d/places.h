@@ -59,7 +59,8 @@ struct GroupPlaces {
   uint32_t first_rung = 0, rung_count = 0;
   uint32_t first_state = 0, state_count = 0;  // in the observation's
   uint64_t issued_min = kUnknown;             // over its observed members
-  uint32_t unseen = 0;                        // members of which it is not known where they stand
+  uint64_t issued_max = 0;
+  uint32_t unseen = 0;  // members of which it is not known where they stand
   bool carries_point_to_point = false;
 };
 

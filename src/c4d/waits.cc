@@ -138,6 +138,23 @@ class CommonWaits {
     return c4d::WaitOf(observation_.states[end.state], observation_.operations[end.operation]);
   }
 
+  // Whether the other side, of which nothing is outstanding, may have done its part and come to the end of its program,
+  // and this one is lost: it has done something in the group since, and nothing that others have called is left to it.
+  bool MayBeDone(const End& end) const {
+    if (places_.ranks[end.peer].is_outstanding) return false;
+    for (const uint32_t s : places_.StatesOf(end.peer)) {
+      const MemberState& state = observation_.states[s];
+      if (state.issued < places_.groups[state.communicator].issued_max) return false;  // its program goes on
+    }
+    const uint32_t group = end.communicator;
+    const std::span<const MemberState> states =
+        std::span(observation_.states).subspan(places_.groups[group].first_state, places_.groups[group].state_count);
+    const auto peer = std::ranges::lower_bound(states, Rank{end.peer}, {}, &MemberState::rank);
+    const Duration wait = WaitOf(end);
+    if (peer == states.end() || peer->rank != Rank{end.peer} || peer->idle == kNoAge || wait == kNoAge) return false;
+    return peer->idle < wait;
+  }
+
   // The other side of an operation, where both have begun.
   const End* Met(const End& end) const {
     if (!IsBegun(end) || !IsWaiting(end.rank)) return nullptr;
@@ -199,13 +216,13 @@ class CommonWaits {
       if (is_there && places_.ranks[end.peer].is_ordered) waits.met[end.operation] = other->operation;
     } else if (places_.IsIdle(end.peer) && !places_.IsStalled(end.rank)) {
       // Of who is stuck the other side may long have completed its part.
-      uint32_t& longest = waits.missed_by[end.peer];
-      if (longest == kNone || WaitOf(end) > waits.missed_for[end.peer]) {
-        longest = end.operation;
-        waits.missed_for[end.peer] = WaitOf(end);
-        waits.missed_by_rank[end.peer] = end.rank;
-        waits.missed_in[end.peer] = end.communicator;
+      MissedBy& by = waits.missed_by[end.peer];
+      const bool is_first = by.operation == kNone;
+      const bool is_sure = by.is_sure || !MayBeDone(end) || (!is_first && by.rank != end.rank);
+      if (is_first || WaitOf(end) > by.wait) {
+        by = {.operation = end.operation, .rank = end.rank, .communicator = end.communicator, .wait = WaitOf(end)};
       }
+      by.is_sure = is_sure;
     }
   }
 
@@ -226,10 +243,7 @@ Waits FindWaits(const Observation& observation, const Places& places) {
   waits.ever.Reserve(arrows);
   waits.differences.assign(places.rungs.size(), Difference::kNothing);
   waits.met.assign(observation.operations.size(), kNone);
-  waits.missed_by.assign(places.ranks.size(), kNone);
-  waits.missed_for.assign(places.ranks.size(), kNoAge);
-  waits.missed_by_rank.assign(places.ranks.size(), kNone);
-  waits.missed_in.assign(places.ranks.size(), kNone);
+  waits.missed_by.resize(places.ranks.size());
 
   CollectiveWaits collectives(observation, places, waits);
   for (uint32_t rung = 0; rung < places.rungs.size(); ++rung) collectives.Add(rung);

@@ -26,6 +26,19 @@ struct Transfer {
   Duration wait = kNoAge;  // since the last of them was begun, at the least
 };
 
+// The operation from rank to rank that has waited longest for a rank which itself waits for nobody.
+//
+// It has no number that both sides know. Who has done something in the group since, and has nothing outstanding or left
+// to do, may have done its part and come to the end of its program, and the other side lost that. But not two lose it
+// at once.
+struct MissedBy {
+  uint32_t operation = kNone;  // none: there is no such
+  uint32_t rank = 0;           // whose that is
+  uint32_t communicator = kNone;
+  Duration wait = kNoAge;
+  bool is_sure = false;
+};
+
 struct Waits {
   explicit Waits(uint32_t nodes) : now(nodes), ever(nodes) {}
 
@@ -34,10 +47,7 @@ struct Waits {
   std::vector<Difference> differences;  // of each rung
   // Of each operation from rank to rank, that of the other side, where both sides are at it: then it has all it needs.
   std::vector<uint32_t> met;
-  // Of each rank that waits for nobody, the operation from rank to rank that has waited longest for it, or none; whose
-  // that is, and in which group.
-  std::vector<uint32_t> missed_by, missed_by_rank, missed_in;
-  std::vector<Duration> missed_for;
+  std::vector<MissedBy> missed_by;     // of each rank
   std::vector<uint32_t> unseen_peers;  // of what holds somebody up, those of which nothing is known
 
   std::vector<Transfer> transfers;
