@@ -47,7 +47,7 @@ class Job {
   }
   std::vector<uint32_t> Roots() {
     cluster_->RunUntil(cluster_->now() + 20s);
-    const Truth truth = LookAt(*cluster_, std::vector<bool>(layout_.ranks()));
+    const Truth truth = LookAt(*cluster_, Sight{.is_hidden = std::vector<bool>(layout_.ranks())});
     std::vector<uint32_t> roots;
     for (uint32_t rank = 0; rank < layout_.ranks(); ++rank) {
       if (truth.ranks[rank].is_root()) roots.push_back(rank);

@@ -31,7 +31,10 @@
 //   which send and receive two ranks stand in, where only the newest operations are kept: no counter tells of those
 //   that a device has begun nothing, where sends or receives of its own are not kept: it may be waiting in one of those
 //   a circle, where some ranks are not observed
-//   a host that has stopped, before it has been outside for the timeout itself, however long others have waited for it
+//   who is waited for in a send or receive alone that is not kept
+//   since when a device has been in an operation: only that it has begun it, and since when its rank has done nothing
+//   in that group, which may be shorter, as its host goes on calling; a hang is no hang before that is the timeout a
+//   host that has stopped, before it has been outside for the timeout itself, however long others have waited for it
 //
 // Without `started`, a rank waits from its call on; with it, from when its device has begun.
 #pragma once

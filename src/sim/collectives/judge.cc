@@ -259,9 +259,8 @@ class Court {
     const Duration timeout = at_.scenario.timing.timeout;
     switch (DemandOf(fault.kind)) {
       case Demand::kOutside:
-        if (!truth.is_root() || (sight_.ages && (truth.missed < timeout || SinceLastCrossing(fault.rank) < timeout))) {
-          return;
-        }
+        if (!truth.is_root() || truth.missed_seen == Duration::zero()) return;
+        if (sight_.ages && (truth.missed_seen < timeout || SinceLastCrossing(fault.rank) < timeout)) return;
         if (fault.kind == FaultKind::kDeviceBefore &&
             (LosesTransfers(fault) || HasLostTransfers(fault) || (!sight_.started && !LooksStuckInside(fault)))) {
           return;

@@ -40,7 +40,7 @@ class SeedRun {
     } else {
       for (const Duration moment : scenario().moments) {
         cluster_.RunUntil(moment);
-        Truth before = LookAt(cluster_, scenario().sight.is_hidden);
+        Truth before = LookAt(cluster_, scenario().sight);
         const c4d::Observation observation = ObserveOver(cluster_, scenario().sight, scenario().collecting);
         Analyse(observation, std::move(before));
       }
@@ -56,7 +56,7 @@ class SeedRun {
   void RunIntoHang() {
     if (scenario().is_early) {
       RunUntilAnyFires();
-      while (LookAt(cluster_, scenario().sight.is_hidden).longest_wait <= scenario().timing.timeout &&
+      while (LookAt(cluster_, scenario().sight).longest_wait <= scenario().timing.timeout &&
              cluster_.now() < kStillWithin) {
         cluster_.RunUntil(cluster_.now() + kEarlyStep);
       }
@@ -67,7 +67,7 @@ class SeedRun {
       if (!cluster_.is_still()) result_.judgement.misses.push_back("the job goes on: the simulator's own failure");
       cluster_.RunUntil(cluster_.now() + scenario().lateness);
     }
-    Analyse(ObserveAll(cluster_, scenario().sight), LookAt(cluster_, scenario().sight.is_hidden));
+    Analyse(ObserveAll(cluster_, scenario().sight), LookAt(cluster_, scenario().sight));
   }
 
   void RunUntilAnyFires() {
@@ -86,7 +86,7 @@ class SeedRun {
                                       .cluster = cluster_,
                                       .observation = observation,
                                       .before = std::move(before),
-                                      .after = LookAt(cluster_, scenario().sight.is_hidden)};
+                                      .after = LookAt(cluster_, scenario().sight)};
     const Judgement judgement = Judge(circumstances, verdicts);
     if (told_ && (scenario().expects_hang || !verdicts.empty())) {
       result_.story += "\n" + TellFaults(cluster_) + TellTruth(circumstances) + TellVerdicts(verdicts, observation) +

@@ -6,6 +6,7 @@
 
 #include "core/time.h"
 #include "sim/collectives/cluster.h"
+#include "sim/collectives/scenario.h"
 
 namespace aimaster::sim::collectives {
 
@@ -14,6 +15,7 @@ struct RankTruth {
   bool has_called = false;  // it has called one that it is missed in: its device is late, and not its host
   bool has_outstanding = false;
   Duration missed{};       // for how long a rank that is observed has waited for it
+  Duration missed_seen{};  // the same, by operations that are kept, and as long as the observer can be sure of
   Duration missed_call{};  // since an observed rank called what this one has not called
   bool is_missed() const { return missed > Duration::zero(); }
   // It keeps others, and nobody keeps it. A healthy rank is one too, for a moment.
@@ -26,6 +28,6 @@ struct Truth {
   Duration longest_call{};  // since one that has not completed was called by such a rank
 };
 
-Truth LookAt(const Cluster& cluster, const std::vector<bool>& is_hidden);
+Truth LookAt(const Cluster& cluster, const Sight& sight);
 
 }  // namespace aimaster::sim::collectives
