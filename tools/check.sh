@@ -53,6 +53,7 @@ ordinary_user() {
     tests/e2e/run_unprivileged.sh -m 'not training and not alone' -k "not (${names% or })"
 }
 simulation() { "$check_tree/bin/aimaster-sim" --regressions src/sim/regressions.txt --seeds 20000; }
+collectives() { "$check_tree/bin/aimaster-c4d-sim" --regressions src/sim/collectives/regressions.txt --seeds 400; }
 
 rm -rf "$check_tree/results"
 mkdir -p "$check_tree/results"
@@ -70,6 +71,7 @@ check sdk "tests/sdk says which interpreter failed; ./dev test sdk runs them all
 check e2e "run one test alone with ./dev test NAME; -k and -x work as in pytest" tools/test.sh e2e
 check user "AIMASTER_BIN=build/bin tests/e2e/run_unprivileged.sh -k NAME runs one as an ordinary user" ordinary_user
 check simulation "./dev sim --seed N --trace tells the story of the seed that is named" simulation
+check collectives "./dev sim collectives --seed N --trace tells the story of the seed that is named" collectives
 check fuzzers "add the input to tests/corpus/NAME; build-asan/fuzz/NAME FILE shows what it does" tools/fuzz.sh 20
 check threads "./dev build --tsan all, then run the test in build-tsan/tests" threads
 check sanitizers "./dev build --asan all, then run the test in build-asan/tests" sanitizers

@@ -9,8 +9,6 @@
 namespace aimaster::c4d {
 namespace {
 
-Duration Least(Duration a, Duration b) { return a == kNoAge ? b : b == kNoAge ? a : std::min(a, b); }
-
 std::vector<Rank> AsRanks(std::span<const uint32_t> indices) {
   std::vector<Rank> ranks;
   ranks.reserve(indices.size());
@@ -39,6 +37,8 @@ class EndJudge {
       const std::span<const uint32_t> nodes = scene_.components.Nodes(component);
       if (nodes.size() > 1) {
         JudgeCircle(component);
+      } else if (nodes[0] >= Waits::NodeOfTransfer(places_, 0)) {
+        JudgeTransfer(waits_.transfers[nodes[0] - Waits::NodeOfTransfer(places_, 0)], component);
       } else if (nodes[0] > Waits::NodeOfUnseen(places_)) {
         // Of a rung no end is possible: from it arrows lead to its ranks.
         JudgeOperation((nodes[0] - Waits::NodeOfUnseen(places_) - 1) / 2, component);
@@ -82,12 +82,13 @@ class EndJudge {
     std::erase_if(missed, [&](const Missed& one) {
       return !LevelOfHang(Least(one.age, places_.ranks[one.rank].quiet), false, scene_.timing);
     });
-    std::ranges::sort(missed, {},
-                      [](const Missed& one) { return std::tuple(one.communicator, one.sequence, one.rank); });
+    std::ranges::sort(missed, {}, [](const Missed& one) {
+      return std::tuple(one.communicator, one.sequence, one.has_issued, one.rank);
+    });
     for (size_t i = 0; i < missed.size();) {
       size_t end = i + 1;
       while (end < missed.size() && missed[i].sequence != kUnknown && missed[end].sequence == missed[i].sequence &&
-             missed[end].communicator == missed[i].communicator) {
+             missed[end].communicator == missed[i].communicator && missed[end].has_issued == missed[i].has_issued) {
         ++end;
       }
       AddMissed(std::span(missed).subspan(i, end - i));
@@ -109,48 +110,67 @@ class EndJudge {
     verdict->ranks = AsRanks(ranks);
     verdict->communicator = first.communicator;
     verdict->operation = OperationText(observation_, first.operation);
-    const std::string group = GroupText(observation_, first.communicator);
     if (first.sequence == kUnknown) {
-      verdict->evidence.push_back(verdict->operation + " in " + group + ": rank " + std::to_string(first.by) +
-                                  " issued it" + Ago(first.age) + ", and " + RankText(first.rank) +
-                                  " has not issued its part.");
+      verdict->evidence.push_back(MissedTransferSentence(first));
     } else {
       verdict->sequence = first.sequence;
-      std::vector<uint32_t> ahead;
-      const GroupPlaces& places = places_.groups[first.communicator];
-      for (uint32_t r = places.first_rung; r < places.first_rung + places.rung_count; ++r) {
-        for (const Seat& seat : places_.SeatsOf(places_.rungs[r])) {
-          if (seat.state == kNone) continue;
-          const bool has_issued = observation_.states[seat.state].issued >= first.sequence ||
-                                  (seat.is_outstanding && seat.position >= first.sequence);
-          if (has_issued) ahead.push_back(seat.rank);
-        }
-      }
-      std::ranges::sort(ahead);
-      verdict->evidence.push_back(
-          "Number " + std::to_string(first.sequence) + " in " + group + ": " + RanksText(ahead) +
-          HaveOrHas(ahead.size()) + " issued it" +
-          (first.age == kNoAge ? "" : ", and" + HaveOrHas(ahead.size()) + " waited for " + FormatDuration(first.age)) +
-          "; " + RanksText(ranks) + HaveOrHas(ranks.size()) + " not.");
+      verdict->evidence.push_back(MissedSentence(first, ranks));
     }
     for (const Missed& one : missed.first(std::min(missed.size(), kRanksWithEvidenceMax))) {
-      verdict->evidence.push_back(OutsideSentence(observation_, one.communicator, places_, one.rank));
+      verdict->evidence.push_back(places_.ranks[one.rank].is_before
+                                      ? BeforeSentence(one.rank)
+                                      : OutsideSentence(observation_, one.communicator, places_, one.rank));
       if (places_.ranks[one.rank].quiet != kNoAge) {
         verdict->evidence.push_back(QuietSentence(one.rank, places_.ranks[one.rank].quiet));
       }
     }
   }
 
+  std::string MissedTransferSentence(const Missed& one) const {
+    const bool is_begun = observation_.operations[one.operation].start == Start::kStarted;
+    std::string text = OperationText(observation_, one.operation) + " in " + GroupText(observation_, one.communicator) +
+                       ": rank " + std::to_string(one.by) + (is_begun ? " has begun it" : " issued it" + Ago(one.age));
+    if (is_begun && one.age != kNoAge) text += " and waited for " + FormatDuration(one.age);
+    return text + ", and " + (one.has_issued ? "the device of " : "") + RankText(one.rank) +
+           (one.has_issued ? " has not begun its part." : " has not issued its part.");
+  }
+
+  std::string MissedSentence(const Missed& first, std::span<const uint32_t> ranks) const {
+    std::vector<uint32_t> ahead;
+    const bool is_told = first.has_issued;  // that devices of those have begun
+    const GroupPlaces& places = places_.groups[first.communicator];
+    for (uint32_t r = places.first_rung; r < places.first_rung + places.rung_count; ++r) {
+      for (const Seat& seat : places_.SeatsOf(places_.rungs[r])) {
+        if (seat.state == kNone || seat.start == Start::kNotStarted) continue;
+        const bool has_issued = observation_.states[seat.state].issued >= first.sequence ||
+                                (seat.is_outstanding && seat.position >= first.sequence);
+        if (has_issued) ahead.push_back(seat.rank);
+      }
+    }
+    std::ranges::sort(ahead);
+    const std::string did = is_told ? " begun it" : " issued it";
+    return "Number " + std::to_string(first.sequence) + " in " + GroupText(observation_, first.communicator) + ": " +
+           (is_told ? "the devices of " : "") + RanksText(ahead) + HaveOrHas(ahead.size()) + did +
+           (first.age == kNoAge ? "" : ", and" + HaveOrHas(ahead.size()) + " waited for " + FormatDuration(first.age)) +
+           "; " + (is_told ? "of " : "") + RanksText(ranks) + (is_told ? "" : HaveOrHas(ranks.size())) +
+           (is_told ? " only the programs have come to it." : " not.");
+  }
+
   void JudgeStalled(uint32_t rank) {
     const RankPlaces& place = places_.ranks[rank];
     if (place.trails < kTrailsForProof && LeadsToCertain(rank)) return;
+    // Nobody trails for longer than others have completed it.
+    const auto trails_for = [&](const Seat& seat) {
+      return Least(seat.wait, places_.rungs[places_.rung_of[seat.state]].completed);
+    };
     const Seat* oldest = nullptr;
     for (const uint32_t state : places_.StatesOf(rank)) {
       if (places_.seat_of[state] == kNone) continue;
       const Seat& seat = places_.seats[places_.seat_of[state]];
-      if (seat.trails && (oldest == nullptr || seat.age > oldest->age)) oldest = &seat;
+      if (seat.trails && (oldest == nullptr || trails_for(seat) > trails_for(*oldest))) oldest = &seat;
     }
-    Verdict* verdict = Add(VerdictKind::kRankCommHang, Least(oldest->age, place.quiet), {scene_.components.of[rank]});
+    Verdict* verdict =
+        Add(VerdictKind::kRankCommHang, Least(trails_for(*oldest), place.quiet), {scene_.components.of[rank]});
     if (verdict == nullptr) return;
     const Rung& rung = places_.rungs[places_.rung_of[oldest->state]];
     const MemberState& state = observation_.states[oldest->state];
@@ -180,16 +200,18 @@ class EndJudge {
 
   void JudgeOperation(uint32_t index, uint32_t component) {
     const Rung& rung = places_.rungs[index];
+    // That they differ is certain, wherever else anybody may stand.
+    const bool differs = waits_.differences[index] == Difference::kOperation &&
+                         !places_.groups[rung.communicator].carries_point_to_point;
     std::vector<const Seat*> there;  // who stands there and nowhere else
     bool is_told = true;             // that the device has begun it, of all of them: so nothing older holds it up
     bool is_queue = false;           // more is queued behind it, as programs do that leave the waiting to a device
     for (const Seat& seat : places_.SeatsOf(rung)) {
       if (!seat.is_outstanding) continue;
       if (!IsAlive(seat.rank)) return;  // what its end means is told by others
-      const Start start = StartOf(observation_, seat);
-      const bool is_head = places_.ranks[seat.rank].at == seat.state || start == Start::kStarted;
-      if (!is_head || places_.IsStalled(seat.rank)) continue;
-      is_told = is_told && start == Start::kStarted;
+      const bool is_head = places_.ranks[seat.rank].at == seat.state || seat.start == Start::kStarted;
+      if (!differs && (!is_head || places_.IsStalled(seat.rank))) continue;
+      is_told = is_told && seat.start == Start::kStarted;
       is_queue = is_queue || observation_.states[seat.state].issued > seat.position;
       there.push_back(&seat);
     }
@@ -197,15 +219,15 @@ class EndJudge {
     const bool leads_on = std::ranges::any_of(there, [&](const Seat* seat) {
       return LeadsToCertain(seat->rank) || (!is_queue && leads_to_unseen_[seat->rank]);
     });
-    if (!is_told && leads_on) return;
+    if (!is_told && !differs && leads_on) return;
     if (waits_.differences[index] != Difference::kNothing) return AddMismatch(index, there, component);
     AddStuck(rung, there, component);
   }
 
-  // Since the last of them has come.
-  Duration Since(const std::vector<const Seat*>& seats) const {
-    Duration since = kNoAge;
-    for (const Seat* seat : seats) since = Least(since, Least(seat->age, places_.ranks[seat->rank].quiet));
+  // Since the last of them has come, and since others have completed it, if they have.
+  Duration Since(const Rung& rung, const std::vector<const Seat*>& seats) const {
+    Duration since = rung.completed;
+    for (const Seat* seat : seats) since = Least(since, Least(seat->wait, places_.ranks[seat->rank].quiet));
     return since;
   }
 
@@ -217,7 +239,7 @@ class EndJudge {
 
   void AddMismatch(uint32_t index, const std::vector<const Seat*>& there, uint32_t component) {
     const Rung& rung = places_.rungs[index];
-    Verdict* verdict = Add(VerdictKind::kCollectiveMismatch, Since(there), {component});
+    Verdict* verdict = Add(VerdictKind::kCollectiveMismatch, Since(rung, there), {component});
     if (verdict == nullptr) return;
     SetOperation(*verdict, rung);
     const std::vector<Party> parties = PartiesOf(observation_, places_, rung);
@@ -243,15 +265,8 @@ class EndJudge {
 
   // All have come, or at least all that are needed, and it does not complete: who of them is behind?
   void AddStuck(const Rung& rung, const std::vector<const Seat*>& there, uint32_t component) {
-    std::vector<const Seat*> begun, not_begun;
-    for (const Seat* seat : there) {
-      const Start start = StartOf(observation_, *seat);
-      if (start == Start::kStarted) begun.push_back(seat);
-      if (start == Start::kNotStarted) not_begun.push_back(seat);
-    }
+    const bool is_begun = std::ranges::all_of(there, [](const Seat* seat) { return seat->start == Start::kStarted; });
     const bool is_alone = there.size() == 1;
-    if (!not_begun.empty() && (!begun.empty() || is_alone)) return AddNotBegun(rung, begun, not_begun, component);
-
     const auto group_size = observation_.communicators[rung.communicator].members.size();
     if (rung.is_completed && there.size() * 2 <= group_size) {
       Verdict* verdict = AddStuckVerdict(rung, there, component);
@@ -276,7 +291,7 @@ class EndJudge {
     Verdict* verdict = AddStuckVerdict(rung, there, component);
     if (verdict == nullptr) return;
     verdict->is_group = !is_alone;
-    const std::string begun_text = begun.size() == there.size() ? " and begun" : "";
+    const std::string begun_text = is_begun ? " and begun" : "";
     verdict->evidence.push_back(WhichText(observation_, rung) + ": " + RanksText(RanksOf(there)) +
                                 HaveOrHas(there.size()) + " issued" + begun_text + " it, the last" +
                                 (verdict->since ? Ago(*verdict->since) : " at an unknown time") +
@@ -287,26 +302,11 @@ class EndJudge {
   }
 
   Verdict* AddStuckVerdict(const Rung& rung, const std::vector<const Seat*>& seats, uint32_t component) {
-    Verdict* verdict = Add(VerdictKind::kRankCommHang, Since(seats), {component});
+    Verdict* verdict = Add(VerdictKind::kRankCommHang, Since(rung, seats), {component});
     if (verdict == nullptr) return nullptr;
     verdict->ranks = AsRanks(RanksOf(seats));
     SetOperation(*verdict, rung);
     return verdict;
-  }
-
-  void AddNotBegun(const Rung& rung, const std::vector<const Seat*>& begun, const std::vector<const Seat*>& not_begun,
-                   uint32_t component) {
-    Verdict* verdict = Add(VerdictKind::kRankNonCommHang, Since(not_begun), {component});
-    if (verdict == nullptr) return;
-    const std::vector<uint32_t> ranks = RanksOf(not_begun);
-    verdict->ranks = AsRanks(ranks);
-    SetOperation(*verdict, rung);
-    verdict->evidence.push_back(
-        WhichText(observation_, rung) + ": all have issued it" +
-        (begun.empty() ? "" : ", and the devices of " + RanksText(RanksOf(begun)) + " have begun it") + "; " +
-        (ranks.size() == 1 ? "the device of " : "the devices of ") + RanksText(ranks) + HaveOrHas(ranks.size()) +
-        " not, and nothing older is outstanding there: " + (ranks.size() == 1 ? "it is" : "they are") +
-        " stuck in something before.");
   }
 
   // Those whose transport has come least far, where all tell how far, and few enough are behind.
@@ -325,7 +325,7 @@ class EndJudge {
   }
 
   void JudgeCircle(uint32_t component) {
-    std::vector<uint32_t> ranks, met, not_begun;
+    std::vector<uint32_t> ranks, met;
     Duration since = kNoAge;
     uint32_t operation = kNone;  // a transfer at which both sides are
     for (const uint32_t node : scene_.components.Nodes(component)) {
@@ -341,15 +341,12 @@ class EndJudge {
         if (scene_.components.of[peer] != component) continue;
         met.push_back(node);
         met.push_back(peer);
-        const Start other = observation_.operations[waits_.met[head.operation]].start;
-        const bool is_behind = mine.start == Start::kNotStarted && other == Start::kStarted;
-        if (is_behind) not_begun.push_back(node);
         if (operation == kNone || head.operation < operation) operation = head.operation;
       }
     }
     if (ranks.size() < 2) return;
     std::ranges::sort(ranks);
-    if (!met.empty()) return AddTransfer(operation, std::move(met), std::move(not_begun), since, component);
+    if (!met.empty()) return AddTransfer(operation, std::move(met), since, component);
     Verdict* verdict = Add(VerdictKind::kCyclicWait, since, {component});
     if (verdict == nullptr) return;
     verdict->ranks = AsRanks(ranks);
@@ -361,29 +358,30 @@ class EndJudge {
     }
   }
 
+  void JudgeTransfer(const Transfer& transfer, uint32_t component) {
+    Duration since = transfer.wait;
+    for (const uint32_t rank : transfer.ranks) {
+      if (LeadsOn(rank)) return;
+      since = Least(since, places_.ranks[rank].quiet);
+    }
+    AddTransfer(transfer.operation, transfer.ranks, since, component);
+  }
+
   // Both sides of what goes from rank to rank are there, and it does not complete.
-  void AddTransfer(uint32_t operation, std::vector<uint32_t> met, std::vector<uint32_t> not_begun, Duration since,
-                   uint32_t component) {
-    for (std::vector<uint32_t>* ranks : {&met, &not_begun}) {
-      std::ranges::sort(*ranks);
-      const auto doubles = std::ranges::unique(*ranks);
-      ranks->erase(doubles.begin(), doubles.end());
-    }
-    const bool is_told = !not_begun.empty();
-    Verdict* verdict = Add(is_told ? VerdictKind::kRankNonCommHang : VerdictKind::kRankCommHang, since, {component});
+  void AddTransfer(uint32_t operation, std::vector<uint32_t> met, Duration since, uint32_t component) {
+    std::ranges::sort(met);
+    const auto doubles = std::ranges::unique(met);
+    met.erase(doubles.begin(), doubles.end());
+    Verdict* verdict = Add(VerdictKind::kRankCommHang, since, {component});
     if (verdict == nullptr) return;
-    verdict->ranks = AsRanks(is_told ? not_begun : met);
-    verdict->is_group = !is_told;
+    verdict->ranks = AsRanks(met);
+    verdict->is_group = true;
     verdict->operation = OperationText(observation_, operation);
-    verdict->evidence.push_back(Capital(RanksText(met)) +
-                                " send and receive among each other: both sides are issued, nothing " +
-                                "else is waited for, and it does not complete.");
-    if (is_told) {
-      verdict->evidence.push_back("The other side's device has begun; that of " + RanksText(not_begun) +
-                                  " has not: it is stuck in something before.");
-    } else {
-      verdict->evidence.push_back("None of them is behind the others, so no single rank can be named.");
-    }
+    const bool is_begun = observation_.operations[operation].start == Start::kStarted;
+    verdict->evidence.push_back(Capital(RanksText(met)) + " send and receive among each other: both sides are " +
+                                (is_begun ? "begun" : "issued") +
+                                ", nothing else is waited for, and it does not complete.");
+    verdict->evidence.push_back("None of them is behind the others, so no single rank can be named.");
   }
 
   std::string WaitSentence(uint32_t rank) const {

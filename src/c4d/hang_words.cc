@@ -60,6 +60,11 @@ std::string OutsideSentence(const Observation& observation, uint32_t communicato
          " that it has issued there, and has " + std::string(kOutside);
 }
 
+std::string BeforeSentence(uint32_t rank) {
+  return "The device of " + RankText(rank) +
+         " has begun nothing of what its program has issued: it is stuck in something before.";
+}
+
 std::string QuietSentence(uint32_t rank, Duration quiet) {
   return "Rank " + std::to_string(rank) + " has not entered or left any operation for " + FormatDuration(quiet) + ".";
 }

@@ -25,6 +25,8 @@ std::string WhichText(const Observation& observation, const Rung& rung);
 
 // "Rank 3 has completed all of the 20946 collectives that it has issued there, and has nothing outstanding ..."
 std::string OutsideSentence(const Observation& observation, uint32_t communicator, const Places& places, uint32_t rank);
+// "The device of rank 3 has begun nothing of what its program has issued: it is stuck in something before."
+std::string BeforeSentence(uint32_t rank);
 std::string QuietSentence(uint32_t rank, Duration quiet);
 std::string WaitingSentence(std::span<const Rank> waiting);
 

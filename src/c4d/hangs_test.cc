@@ -193,6 +193,56 @@ TEST(HangsTest, WhoDoesNotReceiveHoldsUpWhoSends) {
             "  1 rank waits for that, directly or through others: rank 0.\n");
 }
 
+TEST(HangsTest, WhoMayHaveReceivedSinceAndGoneIsNotNamed) {
+  JobBuilder job(3);  // what rank 0 sends last has come, its device has lost that, and rank 1 is done
+  job.Group("pipe", {0, 1, 2}).Member(0, 0, 0, {Send(1, 20s)}).Out(1, 0);
+  job.Last().idle = 19s;
+  job.Out(2, 0);
+  EXPECT_EQ(Accused(job.Job()), "");
+  job.Job().states[1].idle = 21s;
+  EXPECT_EQ(Accused(job.Job()), "RankNonCommHang 1") << "it has done nothing since";
+  job.Job().states[1].idle = 19s;
+  job.Job().states.pop_back();
+  job.Member(2, 0, 0, {Receive(1, 20s)});
+  EXPECT_EQ(Accused(job.Job()), "RankNonCommHang 1") << "two do not lose it at once";
+}
+
+TEST(HangsTest, WhatIsCalledAndNotBegunIsNoWait) {
+  JobBuilder job(3);  // rank 1 computes for a long time, and the others have called what comes next long ago
+  job.Group("world", {0, 1, 2}).In(0, 8, 60s).In(1, 8, 60s).In(2, 8, 60s);
+  for (Operation& operation : job.Job().operations) operation.start = Start::kNotStarted;
+  EXPECT_EQ(Accused(job.Job()), "");
+  job.Job().operations[0].start = Start::kStarted;
+  job.Job().states[0].idle = 5s;
+  EXPECT_EQ(Accused(job.Job()), "") << "its device has begun 5 s ago, at the earliest that is known";
+  job.Job().states[0].idle = 11s;
+  EXPECT_EQ(Accused(job.Job()), "RankNonCommHang 1,2");
+}
+
+TEST(HangsTest, NobodyTrailsForLongerThanOthersHaveCompletedIt) {
+  JobBuilder job(4);  // the states of ranks 0 and 1 were read a moment before a long barrier ended
+  job.Group("world", {0, 1, 2, 3}).In(0, 8, 90s).Out(1, 8).Out(2, 8).Out(3, 8);
+  for (MemberState& state : job.Job().states) state.idle = 200ms;
+  job.Job().states[0].idle = 90s;
+  EXPECT_EQ(Accused(job.Job()), "");
+  job.Job().states[1].idle = 15s;
+  EXPECT_EQ(Accused(job.Job()), "RankCommHang 0");
+}
+
+TEST(HangsTest, AlongAPipelineOfDevicesThePairThatHasBegunIsNamed) {
+  JobBuilder job(4);  // 2 waits for a send of 1, which is in its transfer with 0
+  const auto start = [](Operation operation, Start started) {
+    operation.start = started;
+    return operation;
+  };
+  job.Group("pipe", {0, 1, 2, 3})
+      .Member(0, 0, 0, {start(Send(1, 20s), Start::kStarted)})
+      .Member(1, 0, 0, {start(Receive(0, 30s), Start::kStarted), start(Send(2, 30s), Start::kNotStarted)})
+      .Member(2, 0, 0, {start(Receive(1, 25s), Start::kStarted)})
+      .Out(3, 0);
+  EXPECT_EQ(Accused(job.Job()), "RankCommHang of group 0,1");
+}
+
 TEST(HangsTest, AlongAPipelineTheLastOfTheChainIsNamed) {
   JobBuilder job(4);
   job.Group("pipe", {0, 1, 2, 3})

@@ -31,14 +31,15 @@ class MissedFinder {
       if (oldest.communicator == kNone) continue;
       const Rung& rung = places_.rungs[absent_[i].rung];
       for (const Seat& seat : places_.SeatsOf(rung)) {
-        if (IsOutside(seat)) AddTo(seat.rank, oldest, rung.position);
+        if (IsOutside(seat)) AddTo(seat.rank, oldest, rung.position, seat.is_outstanding);
       }
     }
   }
 
-  void AddTo(uint32_t rank, Missed missed, uint64_t sequence) {
+  void AddTo(uint32_t rank, Missed missed, uint64_t sequence, bool has_issued) {
     missed.rank = rank;
     missed.sequence = sequence;
+    missed.has_issued = has_issued;
     if (of_[rank] == kNone) {
       of_[rank] = static_cast<uint32_t>(found_.size());
       found_.push_back(missed);
@@ -46,8 +47,6 @@ class MissedFinder {
       Take(found_[of_[rank]], missed);
     }
   }
-
-  bool HasFound(uint32_t rank) const { return of_[rank] != kNone; }
 
   std::vector<Missed> Found() && {
     std::ranges::sort(found_, {}, &Missed::rank);
@@ -60,9 +59,7 @@ class MissedFinder {
     Missed missed;
   };
 
-  bool IsOutside(const Seat& seat) const {
-    return !seat.is_outstanding && !places_.ranks[seat.rank].is_outstanding && observation_.ranks[seat.rank].is_alive;
-  }
+  bool IsOutside(const Seat& seat) const { return places_.IsIdle(seat.rank) && observation_.ranks[seat.rank].is_alive; }
 
   static void Take(Missed& oldest, const Missed& candidate) {
     if (candidate.communicator == kNone) return;
@@ -70,21 +67,28 @@ class MissedFinder {
   }
 
   void FindMissedBy(uint32_t communicator, const Seat& seat) {
+    if (seat.start == Start::kNotStarted) return;
     const MemberState& state = observation_.states[seat.state];
-    if (seat.operation == kNone) Miss(seat.position, {.communicator = communicator, .by = seat.rank, .age = seat.age});
+    if (seat.operation == kNone) Miss(seat.position, {.communicator = communicator, .by = seat.rank, .age = seat.wait});
+    uint64_t last = state.started == kUnknown ? state.issued : std::min(state.issued, state.started);
     for (uint32_t i = state.first_operation; i < state.first_operation + state.operation_count; ++i) {
       const Operation& operation = observation_.operations[i];
       if (IsPointToPoint(operation.function)) continue;
-      const Missed missed{.communicator = communicator, .operation = i, .by = seat.rank, .age = operation.age};
+      if (operation.start == Start::kNotStarted) {
+        last = std::min(last, operation.sequence - 1);
+        break;
+      }
+      const Missed missed{
+          .communicator = communicator, .operation = i, .by = seat.rank, .age = WaitOf(state, operation)};
       if (const Seat* root = MissingRoot(communicator, operation)) {
-        if (IsOutside(*root)) AddTo(root->rank, missed, root->position);
+        if (IsOutside(*root)) AddTo(root->rank, missed, root->position, root->is_outstanding);
       } else {
         Miss(operation.sequence, missed);
       }
     }
     // What a source has not kept misses them as well.
-    if (state.issued > seat.position && !state.carries_point_to_point) {
-      Miss(state.issued, {.communicator = communicator, .by = seat.rank, .age = state.idle});
+    if (last > seat.position && !state.carries_point_to_point) {
+      Miss(last, {.communicator = communicator, .by = seat.rank, .age = state.idle});
     }
   }
 
@@ -99,7 +103,8 @@ class MissedFinder {
     if (operation.function != Function::kBroadcast && operation.function != Function::kScatter) return nullptr;
     const Seat* root = SeatIn(observation_, places_, communicator, operation.peer);
     if (root == nullptr || root->position > operation.sequence) return nullptr;
-    return root->position == operation.sequence && root->is_outstanding ? nullptr : root;
+    const bool is_there = root->is_outstanding && root->start != Start::kNotStarted;
+    return root->position == operation.sequence && is_there ? nullptr : root;
   }
 
   const Observation& observation_;
@@ -115,13 +120,10 @@ std::vector<Missed> FindMissed(const Observation& observation, const Places& pla
   MissedFinder finder(observation, places);
   for (uint32_t c = 0; c < places.groups.size(); ++c) finder.FindIn(c);
   for (uint32_t rank = 0; rank < places.ranks.size(); ++rank) {
-    const uint32_t index = waits.missed_by[rank];
-    if (index == kNone || !observation.ranks[rank].is_alive || finder.HasFound(rank)) continue;
-    const Missed missed{.communicator = waits.missed_in[rank],
-                        .operation = index,
-                        .by = waits.missed_by_rank[rank],
-                        .age = observation.operations[index].age};
-    finder.AddTo(rank, missed, kUnknown);
+    const MissedBy& by = waits.missed_by[rank];
+    if (!by.is_sure || !observation.ranks[rank].is_alive) continue;
+    const Missed missed{.communicator = by.communicator, .operation = by.operation, .by = by.rank, .age = by.wait};
+    finder.AddTo(rank, missed, kUnknown, places.ranks[rank].is_before);
   }
   return std::move(finder).Found();
 }

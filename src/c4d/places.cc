@@ -21,6 +21,14 @@ bool HasLost(const MemberState& state) {
   return state.issued > state.completed && state.operation_count < state.issued - state.completed;
 }
 
+Start StartOf(const Observation& observation, const MemberState& state, const Seat& seat) {
+  if (seat.operation != kNone && observation.operations[seat.operation].start != Start::kUnknown) {
+    return observation.operations[seat.operation].start;
+  }
+  if (state.started == kUnknown) return Start::kUnknown;
+  return state.started >= seat.position ? Start::kStarted : Start::kNotStarted;
+}
+
 Seat SeatOf(const Observation& observation, uint32_t index) {
   const MemberState& state = observation.states[index];
   Seat seat{.rank = Value(state.rank), .state = index};
@@ -42,6 +50,8 @@ Seat SeatOf(const Observation& observation, uint32_t index) {
   } else {
     seat.age = std::max(seat.age, state.idle);
   }
+  seat.start = StartOf(observation, state, seat);
+  seat.wait = seat.start == Start::kStarted ? Least(seat.age, state.idle) : seat.age;
   return seat;
 }
 
@@ -58,6 +68,7 @@ void SeatGroup(const Observation& observation, uint32_t communicator, Places& pl
     is_waited = is_waited || seat.is_outstanding;
     completed = std::max(completed, state.completed);
     group.issued_min = std::min(group.issued_min, state.issued);
+    group.issued_max = std::max(group.issued_max, state.issued);
     group.carries_point_to_point = group.carries_point_to_point || state.carries_point_to_point;
   }
   const auto seen = static_cast<uint32_t>(places.seats.size());
@@ -96,7 +107,15 @@ void SeatGroup(const Observation& observation, uint32_t communicator, Places& pl
     places.rung_of[seat.state] = static_cast<uint32_t>(places.rungs.size() - 1);
   }
   group.rung_count = static_cast<uint32_t>(places.rungs.size()) - group.first_rung;
-  for (uint32_t l = group.first_rung; l + 1 < places.rungs.size(); ++l) places.rungs[l].is_completed = true;
+  Duration still = kNoAge;  // the longest of those above
+  for (uint32_t l = group.first_rung + group.rung_count; l-- > group.first_rung;) {
+    Rung& rung = places.rungs[l];
+    rung.is_completed = l + 1 < group.first_rung + group.rung_count;
+    rung.completed = still;
+    for (const Seat& seat : places.SeatsOf(rung)) {
+      if (seat.state != kNone) still = std::max(still, observation.states[seat.state].idle);
+    }
+  }
 }
 
 void FindTrailing(const Observation& observation, Places& places) {
@@ -115,27 +134,46 @@ void FindTrailing(const Observation& observation, Places& places) {
   }
 }
 
-// What of a rank's outstanding operations is the oldest.
+// What holds a rank up: of its outstanding operations those that its device has begun; where that is not told, the
+// oldest.
 class HeadFinder {
  public:
   HeadFinder(const Observation& observation, Places& places)
-      : observation_(observation), places_(places), has_lost_(std::ranges::any_of(observation.states, HasLost)) {}
+      : observation_(observation),
+        places_(places),
+        has_lost_(std::ranges::any_of(observation.states, HasLost)),
+        keeps_any_(!observation.operations.empty()) {}
 
   void Find(uint32_t rank) {
     RankPlaces& place = places_.ranks[rank];
     place.first_head = static_cast<uint32_t>(places_.heads.size());
     Collect(rank);
-    place.outstanding = static_cast<uint32_t>(collectives_.size());
-    place.is_outstanding = place.is_outstanding || place.outstanding > 0 || !common_.empty();
+    if (is_told_) {
+      FindBegun(place);
+    } else {
+      FindOldest(place);
+    }
+    place.head_count = static_cast<uint32_t>(places_.heads.size()) - place.first_head;
+  }
 
+ private:
+  void FindBegun(RankPlaces& place) {
+    for (const Transfer& transfer : common_) AddHead({.operation = transfer.operation});
+    for (const uint32_t state : collectives_) AddHead({.state = state});
+    for (const Transfer& transfer : common_) place.age = std::max(place.age, transfer.wait);
+    for (const uint32_t state : collectives_) place.age = std::max(place.age, SeatOf(state).wait);
+    place.is_before = place.is_outstanding && common_.empty() && collectives_.empty() && !place.has_unknown;
+  }
+
+  void FindOldest(RankPlaces& place) {
     FindOldestCollectives(place);
     bool is_after_receive = false;  // the oldest collective was issued after a receive that has not completed
-    for (const uint32_t index : common_) {
-      const Operation& operation = observation_.operations[index];
+    for (const Transfer& transfer : common_) {
+      const Operation& operation = observation_.operations[transfer.operation];
       place.age = std::max(place.age, operation.age);
       const bool is_unclear = operation.age == kNoAge || operation.age == oldest_ || !is_exact_;
       if (!oldest_collectives_.empty() && operation.age != kNoAge && operation.age < oldest_) continue;
-      AddHead({.operation = index});
+      AddHead({.operation = transfer.operation});
       if (oldest_collectives_.empty()) continue;
       if (is_unclear) place.is_ordered = false;
       if (!is_unclear && operation.function == Function::kReceive) is_after_receive = true;
@@ -146,14 +184,15 @@ class HeadFinder {
       if (oldest_collectives_.size() > 1) place.is_ordered = false;
       if (oldest_collectives_.size() == 1 && !has_common_head && !place.has_unknown) place.at = oldest_collectives_[0];
     }
-    place.head_count = static_cast<uint32_t>(places_.heads.size()) - place.first_head;
   }
 
- private:
+  const Seat& SeatOf(uint32_t state) const { return places_.seats[places_.seat_of[state]]; }
+
   void Collect(uint32_t rank) {
     RankPlaces& place = places_.ranks[rank];
     collectives_.clear();
     common_.clear();
+    is_told_ = true;
     bool has_common = false;
     const auto hear = [&](Duration age) {
       if (age != kNoAge) place.quiet = place.quiet == kNoAge ? age : std::min(place.quiet, age);
@@ -164,31 +203,41 @@ class HeadFinder {
       hear(state.idle);
       has_common = has_common || places_.groups[state.communicator].carries_point_to_point;
       if (HasLost(state)) place.is_outstanding = true;
-      if (places_.seat_of[index] != kNone && places_.seats[places_.seat_of[index]].is_outstanding) {
-        collectives_.push_back(index);
+      if (places_.seat_of[index] != kNone && SeatOf(index).is_outstanding) {
+        ++place.outstanding;
+        place.is_outstanding = true;
+        is_told_ = is_told_ && SeatOf(index).start != Start::kUnknown;
+        if (SeatOf(index).start != Start::kNotStarted) collectives_.push_back(index);
       }
       for (const Operation& operation : OperationsOf(observation_, state)) {
         if (!IsPointToPoint(operation.function)) continue;
-        common_.push_back(static_cast<uint32_t>(&operation - observation_.operations.data()));
+        place.is_outstanding = true;
+        is_told_ = is_told_ && operation.start != Start::kUnknown;
+        if (operation.start == Start::kNotStarted) continue;
+        common_.push_back({.operation = static_cast<uint32_t>(&operation - observation_.operations.data()),
+                           .wait = WaitOf(state, operation)});
       }
     }
-    place.has_unknown = has_common && (has_lost_ || observation_.ranks[rank].has_lost_operations);
+    // Who looks at devices himself says which ranks' operations he has lost; a ring is written over unseen.
+    const bool may_lack = has_lost_ && (!is_told_ || !keeps_any_);
+    place.has_lost = has_common && (may_lack || observation_.ranks[rank].has_lost_operations);
+    // What its device is known to be in holds it up, whatever else does.
+    place.has_unknown = place.has_lost && (!is_told_ || (common_.empty() && collectives_.empty()));
     if (place.has_unknown) place.is_ordered = false;
   }
 
   void FindOldestCollectives(RankPlaces& place) {
     oldest_ = kNoAge;
     oldest_collectives_.clear();
-    const auto seat_of = [&](uint32_t state) -> const Seat& { return places_.seats[places_.seat_of[state]]; };
     const auto is_exact = [](const Seat& seat) { return seat.operation != kNone && seat.age != kNoAge; };
     Duration exact = kNoAge, at_least = kNoAge;
     for (const uint32_t state : collectives_) {
-      Duration& oldest = is_exact(seat_of(state)) ? exact : at_least;
-      oldest = std::max(oldest, seat_of(state).age);
+      Duration& oldest = is_exact(SeatOf(state)) ? exact : at_least;
+      oldest = std::max(oldest, SeatOf(state).age);
     }
     is_exact_ = true;
     for (const uint32_t state : collectives_) {
-      const Seat& seat = seat_of(state);
+      const Seat& seat = SeatOf(state);
       if (is_exact(seat) && (seat.age < exact || (at_least != kNoAge && at_least >= exact))) continue;
       is_exact_ = is_exact_ && is_exact(seat);
       oldest_collectives_.push_back(state);
@@ -207,14 +256,27 @@ class HeadFinder {
   // Somebody has issued what its source has not kept. Of what goes from rank to rank nobody counts how much that is; so
   // then everybody who does that may stand at something that was lost.
   bool has_lost_;
-  std::vector<uint32_t> collectives_;         // states of the rank with an outstanding one
-  std::vector<uint32_t> oldest_collectives_;  // of them, those that may be the oldest
-  std::vector<uint32_t> common_;              // operations from rank to rank
+  bool keeps_any_;
+  struct Transfer {
+    uint32_t operation;
+    Duration wait;
+  };
+  // Of what is outstanding, all of which it is not told that the device has not begun it:
+  std::vector<uint32_t> collectives_;         // the states of the rank with one
+  std::vector<Transfer> common_;              // operations from rank to rank
+  std::vector<uint32_t> oldest_collectives_;  // of collectives_, those that may be the oldest
+  bool is_told_ = true;                       // of all that is outstanding, whether the device has begun it
   Duration oldest_ = kNoAge;
   bool is_exact_ = true;
 };
 
 }  // namespace
+
+Duration WaitOf(const MemberState& state, const Operation& operation) {
+  return operation.start == Start::kStarted ? Least(operation.age, state.idle) : operation.age;
+}
+
+Duration Least(Duration a, Duration b) { return a == kNoAge ? b : b == kNoAge ? a : std::min(a, b); }
 
 bool NeedsAll(Function function) {
   switch (function) {

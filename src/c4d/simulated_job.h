@@ -77,6 +77,7 @@ class SimulatedJob {
     uint32_t front = 0;                     // the first step that is no send and has not completed on the device
     bool is_there = false;                  // its device is at that
     uint64_t last = 0;                      // when anything happened to it
+    uint64_t last_in[kKinds] = {};          // and in each of its groups
     std::vector<Issued> steps;              // issued ones
     uint32_t seen = 0;                      // the first of them of which the host has not seen the end
     std::vector<uint32_t> sends[2];         // steps that the device is at, to the stage before and the next
@@ -148,6 +149,11 @@ class SimulatedJob {
     states_.resize(groups_.size());
   }
 
+  Kind KindOf(uint32_t rank, uint32_t group) const {
+    const auto first = group_of_.begin() + rank * kKinds;
+    return static_cast<Kind>(std::find(first, first + kKinds, group) - first);
+  }
+
   bool Has(const Process& process, SimulatedFault fault, uint32_t step) const {
     return process.fault && process.fault->fault == fault && step >= process.fault->at;
   }
@@ -167,7 +173,7 @@ class SimulatedJob {
       const auto next = static_cast<uint32_t>(process.steps.size());
       if (next - process.seen >= layout_.ahead || Has(process, SimulatedFault::kHost, next)) break;
       process.steps.push_back({.tick = ++clock_, .is_done = false});
-      process.last = clock_;
+      process.last = process.last_in[program[next].kind] = clock_;
     }
     while (!process.is_there && process.front < process.steps.size()) {
       const uint32_t step = process.front;
@@ -228,7 +234,7 @@ class SimulatedJob {
     Process& process = ranks_[rank];
     if (!Has(process, SimulatedFault::kCompletions, step)) {
       process.steps[step].is_done = true;
-      process.last = ++clock_;
+      process.last = process.last_in[ProgramOf(rank)[step].kind] = ++clock_;
     }
     if (process.is_there && step == process.front) {
       process.is_there = false;
@@ -246,7 +252,8 @@ class SimulatedJob {
       for (const Rank rank : groups_[group].members) {
         const Process& process = ranks_[Value(rank)];
         const std::vector<Step>& program = ProgramOf(Value(rank));
-        MemberState state{.communicator = group, .rank = rank, .idle = age(process.last)};
+        const Kind kind = KindOf(Value(rank), group);
+        MemberState state{.communicator = group, .rank = rank, .idle = age(process.last_in[kind])};
         state.first_operation = static_cast<uint32_t>(job.operations.size());
         uint64_t common = 0;
         for (uint32_t s = 0; s < process.steps.size(); ++s) {

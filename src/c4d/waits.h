@@ -17,6 +17,28 @@
 
 namespace aimaster::c4d {
 
+// Operations from rank to rank that the devices of both sides have begun: all that they need is there. One of all that
+// share a rank, as those which a rank does together end together.
+struct Transfer {
+  std::vector<uint32_t> ranks;  // ascending
+  uint32_t operation = kNone;   // one of them
+  uint32_t communicator = kNone;
+  Duration wait = kNoAge;  // since the last of them was begun, at the least
+};
+
+// The operation from rank to rank that has waited longest for a rank which itself waits for nobody.
+//
+// It has no number that both sides know. Who has done something in the group since, and has nothing outstanding or left
+// to do, may have done its part and come to the end of its program, and the other side lost that. But not two lose it
+// at once.
+struct MissedBy {
+  uint32_t operation = kNone;  // none: there is no such
+  uint32_t rank = 0;           // whose that is
+  uint32_t communicator = kNone;
+  Duration wait = kNoAge;
+  bool is_sure = false;
+};
+
 struct Waits {
   explicit Waits(uint32_t nodes) : now(nodes), ever(nodes) {}
 
@@ -25,23 +47,20 @@ struct Waits {
   std::vector<Difference> differences;  // of each rung
   // Of each operation from rank to rank, that of the other side, where both sides are at it: then it has all it needs.
   std::vector<uint32_t> met;
-  // Of each rank that has nothing outstanding, the oldest operation from rank to rank that waits for it, or none; whose
-  // that is, and in which group.
-  std::vector<uint32_t> missed_by, missed_by_rank, missed_in;
+  std::vector<MissedBy> missed_by;     // of each rank
   std::vector<uint32_t> unseen_peers;  // of what holds somebody up, those of which nothing is known
 
-  // The nodes: ranks, then one for all that is not seen, then two for each rung.
+  std::vector<Transfer> transfers;
+
+  // The nodes: ranks, then one for all that is not seen, then two for each rung, then transfers.
   static uint32_t NodeOfUnseen(const Places& places) { return static_cast<uint32_t>(places.ranks.size()); }
   static uint32_t NodeOfOperation(const Places& places, uint32_t rung) { return NodeOfUnseen(places) + 1 + 2 * rung; }
   static uint32_t NodeOfRung(const Places& places, uint32_t rung) { return NodeOfUnseen(places) + 2 + 2 * rung; }
-  static uint32_t NodeCount(const Places& places) {
-    return NodeOfUnseen(places) + 1 + 2 * static_cast<uint32_t>(places.rungs.size());
+  static uint32_t NodeOfTransfer(const Places& places, size_t transfer) {
+    return NodeOfOperation(places, static_cast<uint32_t>(places.rungs.size())) + static_cast<uint32_t>(transfer);
   }
 };
 
 Waits FindWaits(const Observation& observation, const Places& places);
-
-// Whether the device has begun with a member's operation.
-Start StartOf(const Observation& observation, const Seat& seat);
 
 }  // namespace aimaster::c4d
