@@ -16,42 +16,44 @@ constexpr int kMatchesTried = 6;       // in one line
 constexpr int kFillersMax = 5;
 
 template <size_t kCount>
-using Words = std::array<std::string_view, kCount>;
+using Vocabulary = std::array<std::string_view, kCount>;
 
 // "no new uncorrectable ECC errors", "if the GPU has fallen off the bus"
-constexpr Words<27> kFillers{"any", "new",  "further", "recent", "other", "pending",  "such",   "known",   "active",
-                             "a",   "an",   "the",     "its",    "this",  "that",     "has",    "have",    "had",
-                             "was", "were", "is",      "been",   "gpu",   "hardware", "single", "unknown", "all"};
-constexpr Words<14> kNegations{"no",    "not",    "never",  "without", "zero",    "nor",    "neither",
-                               "isn't", "wasn't", "hasn't", "haven't", "weren't", "aren't", "didn't"};
-constexpr Words<19> kSuppositions{"if",        "whether",    "unless",     "simulate", "simulates",
-                                  "simulated", "simulating", "simulation", "inject",   "injects",
-                                  "injected",  "injecting",  "ignore",     "ignores",  "ignored",
-                                  "ignoring",  "skipping",   "pretend",    "faking"};
-constexpr Words<20> kSearches{"check",   "checks", "checking",  "checked",  "look", "looks",  "looking",
-                              "looked",  "watch",  "watches",   "watching", "scan", "scans",  "scanning",
-                              "scanned", "search", "searching", "searched", "test", "testing"};
-constexpr Words<12> kBeforeCount{"found", "detected", "with", "reported", "reports", "had",
-                                 "has",   "saw",      "seen", "and",      "shows",   "counted"};
+constexpr Vocabulary<27> kFillers{"any",   "new",    "further",  "recent", "other",   "pending", "such",
+                                  "known", "active", "a",        "an",     "the",     "its",     "this",
+                                  "that",  "has",    "have",     "had",    "was",     "were",    "is",
+                                  "been",  "gpu",    "hardware", "single", "unknown", "all"};
+constexpr Vocabulary<14> kNegations{"no",    "not",    "never",  "without", "zero",    "nor",    "neither",
+                                    "isn't", "wasn't", "hasn't", "haven't", "weren't", "aren't", "didn't"};
+constexpr Vocabulary<19> kSuppositions{"if",        "whether",    "unless",     "simulate", "simulates",
+                                       "simulated", "simulating", "simulation", "inject",   "injects",
+                                       "injected",  "injecting",  "ignore",     "ignores",  "ignored",
+                                       "ignoring",  "skipping",   "pretend",    "faking"};
+constexpr Vocabulary<20> kSearches{"check",   "checks", "checking",  "checked",  "look", "looks",  "looking",
+                                   "looked",  "watch",  "watches",   "watching", "scan", "scans",  "scanning",
+                                   "scanned", "search", "searching", "searched", "test", "testing"};
+constexpr Vocabulary<12> kBeforeCount{"found", "detected", "with", "reported", "reports", "had",
+                                      "has",   "saw",      "seen", "and",      "shows",   "counted"};
 // Between a fault and how often it was: "uncorrectable ECC error count (total) = 0"
-constexpr Words<22> kCountWords{"s",        "es",        "error",       "errors", "count",  "counts",
-                                "counter",  "total",     "event",       "events", "number", "rate",
-                                "volatile", "aggregate", "detected",    "found",  "seen",   "encountered",
-                                "reported", "current",   "occurrences", "errs"};
-constexpr Words<14> kNothing{"0",     "0.0",  "no",     "none", "nil",  "null",    "false",
-                             "clean", "pass", "passed", "ok",   "okay", "healthy", "negative"};
-constexpr Words<15> kIgnored{"ignored",   "ignoring",   "reopened",   "skipped",   "skipping",
-                             "tolerated", "suppressed", "continuing", "simulated", "backing",
-                             "recovered", "harmless",   "swallowed",  "carrying",  "discarded"};
-constexpr Words<9> kBeforeIgnored{"is", "was", "are", "were", "be", "will", "and", "now", "safely"};
+constexpr Vocabulary<22> kCountWords{"s",        "es",        "error",       "errors", "count",  "counts",
+                                     "counter",  "total",     "event",       "events", "number", "rate",
+                                     "volatile", "aggregate", "detected",    "found",  "seen",   "encountered",
+                                     "reported", "current",   "occurrences", "errs"};
+constexpr Vocabulary<14> kNothing{"0",     "0.0",  "no",     "none", "nil",  "null",    "false",
+                                  "clean", "pass", "passed", "ok",   "okay", "healthy", "negative"};
+constexpr Vocabulary<15> kIgnored{"ignored",   "ignoring",   "reopened",   "skipped",   "skipping",
+                                  "tolerated", "suppressed", "continuing", "simulated", "backing",
+                                  "recovered", "harmless",   "swallowed",  "carrying",  "discarded"};
+constexpr Vocabulary<9> kBeforeIgnored{"is", "was", "are", "were", "be", "will", "and", "now", "safely"};
 // In the name of a list of what a program would look for.
-constexpr Words<24> kListNames{"retry",  "retri",  "restart", "policy", "pattern", "keyword", "phrase", "signature",
-                               "ignore", "filter", "rules",   "option", "config",  "expect",  "known",  "watch",
-                               "match",  "handle", "args",    "argv",   "trigger", "one of",  "any of", "tolerate"};
-constexpr Words<7> kCommands{"grep ", "awk ", "sed ", "journalctl ", "rg ", "echo ", "printf "};
+constexpr Vocabulary<24> kListNames{"retry",  "retri",     "restart", "policy", "pattern", "keyword",
+                                    "phrase", "signature", "ignore",  "filter", "rules",   "option",
+                                    "config", "expect",    "known",   "watch",  "match",   "handle",
+                                    "args",   "argv",      "trigger", "one of", "any of",  "tolerate"};
+constexpr Vocabulary<7> kCommands{"grep ", "awk ", "sed ", "journalctl ", "rg ", "echo ", "printf "};
 
 template <size_t kCount>
-bool IsOneOf(std::string_view word, const Words<kCount>& words) {
+bool IsOneOf(std::string_view word, const Vocabulary<kCount>& words) {
   return std::find(words.begin(), words.end(), word) != words.end();
 }
 
