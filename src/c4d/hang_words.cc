@@ -1,22 +1,12 @@
 #include "c4d/hang_words.h"
 
 #include "core/count.h"
+#include "core/rank_set.h"
 
 namespace aimaster::c4d {
 
 std::string RanksText(std::span<const uint32_t> ranks) {
-  std::string text = ranks.size() == 1 ? "rank " : "ranks ";
-  size_t runs = 0;
-  for (size_t i = 0; i < ranks.size();) {
-    size_t end = i + 1;
-    while (end < ranks.size() && ranks[end] == ranks[end - 1] + 1) ++end;
-    if (runs > 0) text += ",";
-    if (runs++ == kRunsInTextMax) return text + "… (" + std::to_string(ranks.size()) + ")";
-    text += std::to_string(ranks[i]);
-    if (end > i + 1) text += "-" + std::to_string(ranks[end - 1]);
-    i = end;
-  }
-  return text;
+  return (ranks.size() == 1 ? "rank " : "ranks ") + RankSet({ranks.begin(), ranks.end()}).Text(kRunsInTextMax);
 }
 
 std::string Capital(std::string text) {

@@ -5,10 +5,11 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 
+#include "c4d/hang_words.h"
 #include "cli/job_texts.h"
 #include "cli/text.h"
 #include "core/count.h"
-#include "stacks/rank_set.h"
+#include "core/rank_set.h"
 
 namespace aimaster::cli {
 namespace {
@@ -31,7 +32,7 @@ std::vector<uint32_t> Numbers(const std::vector<Rank>& ranks) {
   return numbers;
 }
 
-std::string RankList(const std::vector<Rank>& ranks) { return stacks::RankSet(Numbers(ranks)).Text(kRunsMax); }
+std::string RankList(const std::vector<Rank>& ranks) { return RankSet(Numbers(ranks)).Text(kRunsMax); }
 
 // "rank 3", "ranks 3, 5 and 8", "ranks 0-13,15".
 std::string RankWords(const std::vector<Rank>& ranks) {
@@ -64,11 +65,6 @@ std::string Deed(VerdictKind kind, bool is_one) {
       return "are not known";
   }
   return "";
-}
-
-std::string Capitalised(std::string words) {
-  if (!words.empty() && words[0] >= 'a' && words[0] <= 'z') words[0] = static_cast<char>(words[0] - 'a' + 'A');
-  return words;
 }
 
 // A verdict's subject and what it does. One that names a group accuses no rank of it.
@@ -211,7 +207,7 @@ std::string C4dHeadline(const DumpReading& reading, const std::vector<Verdict>& 
     line += (line.empty() ? "" : "; ") + Sentence(part.kind, part.ranks, part.is_group) + " (" +
             std::string(Name(part.kind)) + ")";
   }
-  return line.empty() ? NothingFound(reading) : Capitalised(line);
+  return line.empty() ? NothingFound(reading) : c4d::Capital(line);
 }
 
 std::string C4dStory(const DumpReading& reading, const std::vector<Verdict>& verdicts, const Terminal& terminal) {

@@ -10,8 +10,8 @@
 #include <string>
 #include <vector>
 
+#include "core/rank_set.h"
 #include "stacks/capture.h"
-#include "stacks/rank_set.h"
 #include "stacks/waiting.h"
 
 namespace aimaster::stacks {

@@ -1,11 +1,11 @@
-#include "stacks/rank_set.h"
+#include "core/rank_set.h"
 
 #include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>
 
 #include <set>
 
-namespace aimaster::stacks {
+namespace aimaster {
 namespace {
 
 TEST(RankSetTest, RunsAreWrittenAsPeopleWriteThem) {
@@ -29,4 +29,4 @@ RC_GTEST_PROP(RankSetPropertyTest, HoldsWhatWasPutIn, (const std::vector<uint8_t
 }
 
 }  // namespace
-}  // namespace aimaster::stacks
+}  // namespace aimaster

@@ -7,7 +7,7 @@
 #include <utility>
 #include <vector>
 
-namespace aimaster::stacks {
+namespace aimaster {
 
 class RankSet {
  public:
@@ -27,4 +27,4 @@ class RankSet {
   size_t size_ = 0;
 };
 
-}  // namespace aimaster::stacks
+}  // namespace aimaster

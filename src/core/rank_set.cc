@@ -1,8 +1,8 @@
-#include "stacks/rank_set.h"
+#include "core/rank_set.h"
 
 #include <algorithm>
 
-namespace aimaster::stacks {
+namespace aimaster {
 
 RankSet::RankSet(std::vector<uint32_t> ranks) {
   std::ranges::sort(ranks);
@@ -29,4 +29,4 @@ std::string RankSet::Text(size_t runs_max) const {
   return text;
 }
 
-}  // namespace aimaster::stacks
+}  // namespace aimaster
