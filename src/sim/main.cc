@@ -6,13 +6,13 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
-#include <fstream>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "sim/campaign.h"
+#include "sim/seed_file.h"
 #include "sim/seed_run.h"
 
 namespace aimaster::sim {
@@ -98,14 +98,10 @@ Options Parse(char** argv) {
 }
 
 std::vector<uint64_t> ReadRegressions(const std::string& path) {
-  std::vector<uint64_t> seeds;
-  if (path.empty()) return seeds;
-  std::ifstream file(path);
-  if (!file) Usage("cannot read " + path);
-  for (std::string line; std::getline(file, line);) {
-    if (!line.empty() && line[0] != '#') seeds.push_back(std::strtoull(line.c_str(), nullptr, 10));
-  }
-  return seeds;
+  if (path.empty()) return {};
+  const std::optional<std::vector<uint64_t>> seeds = ReadSeedFile(path);
+  if (!seeds) Usage("cannot read " + path);
+  return *seeds;
 }
 
 std::vector<uint64_t> Seeds(const Options& options, uint64_t usual) {

@@ -407,8 +407,7 @@ void Cluster::Arrive(uint32_t rank, Outstanding& operation, int8_t fault) {
   Schedule(operation.call.transfer * (slow ? kSlowLinkFactor : 1), event);
 }
 
-void Cluster::CompleteCollective(uint32_t group, uint64_t sequence) {
-  Meetings& meetings = meetings_[group];
+uint32_t Cluster::End(Meetings& meetings, uint64_t sequence) {
   Meeting& meeting = meetings.all[sequence - meetings.first];
   meeting.is_over = true;
   const uint32_t stuck = meeting.stuck >= 0 ? faults_[static_cast<size_t>(meeting.stuck)].rank : kNone;
@@ -416,20 +415,18 @@ void Cluster::CompleteCollective(uint32_t group, uint64_t sequence) {
     meetings.all.pop_front();
     ++meetings.first;
   }
+  return stuck;
+}
+
+void Cluster::CompleteCollective(uint32_t group, uint64_t sequence) {
+  const uint32_t stuck = End(meetings_[group], sequence);
   for (const uint32_t rank : layout_.groups()[group].members) {
     if (rank != stuck) Complete(rank, group, sequence, false);
   }
 }
 
 void Cluster::CompleteTransfer(uint32_t group, uint64_t channel, uint64_t sequence) {
-  Meetings& meetings = channels_[group][channel];
-  Meeting& meeting = meetings.all[sequence - meetings.first];
-  meeting.is_over = true;
-  const uint32_t stuck = meeting.stuck >= 0 ? faults_[static_cast<size_t>(meeting.stuck)].rank : kNone;
-  while (!meetings.all.empty() && meetings.all.front().is_over && meetings.all.front().stuck < 0) {
-    meetings.all.pop_front();
-    ++meetings.first;
-  }
+  const uint32_t stuck = End(channels_[group][channel], sequence);
   for (const uint32_t rank : {static_cast<uint32_t>(channel >> 32), static_cast<uint32_t>(channel)}) {
     if (rank == stuck) continue;
     for (const Outstanding& operation : Of(rank, group).outstanding) {

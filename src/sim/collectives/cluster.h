@@ -150,6 +150,7 @@ class Cluster {
   void FinishItem(uint32_t rank, uint32_t stream);
   void Arrive(uint32_t rank, Outstanding& operation, int8_t fault);
   void Complete(uint32_t rank, uint32_t group, uint64_t sequence, bool between_two);
+  uint32_t End(Meetings& meetings, uint64_t sequence);  // whose device is stuck in it, or none
   void CompleteCollective(uint32_t group, uint64_t sequence);
   void CompleteTransfer(uint32_t group, uint64_t channel, uint64_t sequence);
   void Fire(int8_t number, uint32_t group, uint64_t sequence);

@@ -7,7 +7,6 @@
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
-#include <fstream>
 #include <mutex>
 #include <optional>
 #include <string>
@@ -18,6 +17,7 @@
 #include "sim/collectives/seed_run.h"
 #include "sim/collectives/slow_run.h"
 #include "sim/collectives/tally.h"
+#include "sim/seed_file.h"
 
 namespace aimaster::sim::collectives {
 namespace {
@@ -88,14 +88,10 @@ Options Parse(char** argv) {
 }
 
 std::vector<uint64_t> ReadRegressions(const std::string& path) {
-  std::vector<uint64_t> seeds;
-  if (path.empty()) return seeds;
-  std::ifstream file(path);
-  if (!file) Usage("cannot read " + path);
-  for (std::string line; std::getline(file, line);) {
-    if (!line.empty() && line[0] != '#') seeds.push_back(std::strtoull(line.c_str(), nullptr, 10));
-  }
-  return seeds;
+  if (path.empty()) return {};
+  const std::optional<std::vector<uint64_t>> seeds = ReadSeedFile(path);
+  if (!seeds) Usage("cannot read " + path);
+  return *seeds;
 }
 
 void Print(const SeedResult& result) {
