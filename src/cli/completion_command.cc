@@ -161,23 +161,22 @@ std::string FishScript() {
     const std::string name(command->name);
     script += "complete -c aimaster -n __fish_use_subcommand -a " + name + " -d " + FishQuoted(command->summary) + "\n";
     const std::string prefix = "complete -c aimaster -n '__fish_seen_subcommand_from " + name + "' ";
-    const auto value = [](std::string_view option_name, std::string_view what, const std::string& choices) {
+    const auto value = [](std::string_view what, const std::string& choices) {
       if (!choices.empty()) return " -x -a " + FishQuoted(choices);
-      return std::string(
-          what == "FILE" || what == "DIR" || option_name == "workdir" || option_name == "log-dir" ? " -r -F" : " -x");
+      return std::string(what == "FILE" || what == "DIR" ? " -r -F" : " -x");
     };
     for (const Option& option : command->options) {
       script += prefix + "-l " + std::string(option.name.substr(2));
       if (!option.short_name.empty()) script += " -s " + std::string(option.short_name.substr(1));
       if (!option.value.empty()) {
-        script += value(option.name.substr(2), option.value, Joined({option.choices.begin(), option.choices.end()}));
+        script += value(option.value, Joined({option.choices.begin(), option.choices.end()}));
       }
       script += " -d " + FishQuoted(option.help) + "\n";
     }
     for (const Parameter& parameter : ParameterTable()) {
       if (!Takes(*command, parameter)) continue;
-      script += prefix + "-l " + std::string(parameter.name) + value(parameter.name, "", ChoicesOf(parameter)) +
-                " -d " + FishQuoted(parameter.help) + "\n";
+      script += prefix + "-l " + std::string(parameter.name) + value("", ChoicesOf(parameter)) + " -d " +
+                FishQuoted(parameter.help) + "\n";
     }
     if (TakesJob(*command)) script += prefix + "-a '(aimaster list --limit 100 --ids --names 2>/dev/null)'\n";
     if (TakesInstance(*command)) script += prefix + "-a '(aimaster list --limit 100 --instances 2>/dev/null)'\n";
