@@ -57,9 +57,11 @@ void RankTee::SkipToLastLines(uint64_t lines) {
 bool RankTee::Pump(Screen& screen) {
   bool given = false;
   for (int turn = 0; turn < kTurnsPerPump; ++turn) {
+    // Not after reading: a reader who takes all at that moment would make a full screen, that nothing could be given
+    // to, look like one with nothing left to give.
+    screen.Flush();
     bool more = false;
     for (auto& [rank, source] : sources_) more |= PumpSource(source, screen);
-    screen.Flush();
     given |= more;
     if (!more) break;
   }

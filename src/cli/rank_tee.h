@@ -42,7 +42,8 @@ class RankTee {
   void Add(const std::filesystem::path& file);
   // Leaves out all but the last lines of what is there already: who comes late wants to see what happens from now on.
   void SkipToLastLines(uint64_t lines);
-  // Gives the screen what there is, as long as it takes it. True when something was given.
+  // Gives the screen what there is, as long as it takes it. True when something was given. When nothing was, either all
+  // is read or the screen is full: false with an empty screen is the end for now.
   bool Pump(Screen& screen);
   // The end of everything: what stands in a line without an end is given too.
   void Finish(Screen& screen);

@@ -108,6 +108,21 @@ TEST_F(RankTeeTest, ASlowReaderIsWaitedForWithoutReadingOn) {
   EXPECT_EQ(Shown(tee), much) << "and nothing is lost";
 }
 
+TEST_F(RankTeeTest, AFullScreenThatIsTakenAllAtOnceIsNotTakenForTheEnd) {
+  const std::filesystem::path shown = directory_.path() / "shown";
+  const int file = open(shown.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
+  Screen screen(file, err_[1]);  // a file takes everything at every flush
+  RankTee tee(directory_.path(), {.rank = 0});
+  Claim(0, 0);
+  Print(0, 0, "out", "the end");
+  tee.Discover();
+  screen.Out(std::string(kOutputQueueFull, 'x'));
+  while (tee.Pump(screen) || !screen.empty()) {
+  }
+  close(file);
+  EXPECT_EQ(std::filesystem::file_size(shown), kOutputQueueFull + 7);
+}
+
 TEST_F(RankTeeTest, AReaderThatHasGoneIsNoReasonToStop) {
   RankTee tee(directory_.path(), {.rank = 0});
   Claim(0, 0);
