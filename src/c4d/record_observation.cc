@@ -1,0 +1,333 @@
+#include "c4d/record_observation.h"
+
+#include <algorithm>
+#include <charconv>
+#include <map>
+
+#include "c4d/analysis_limits.h"
+
+namespace aimaster::c4d {
+namespace {
+
+// Of all groups together; what is beyond is left out. A job of 16,384 ranks in five groups each has 82,000.
+constexpr uint64_t kMembersMax = 16 << 20;
+constexpr size_t kTextsMax = 60'000;
+
+using GroupKey = std::pair<RecordSource, uint64_t>;
+
+// What of a record is needed again and again.
+struct Process {
+  const RankRecord* of = nullptr;
+  bool is_asking = false;                         // it is in a call, or left one a moment ago
+  std::vector<std::vector<uint32_t>> operations;  // of each communicator, in the record's
+  bool has_unseen_wait = false;                   // it waits in a group that is left out
+  bool has_wait = false;                          // it waits in one that is not
+};
+
+// A communicator of a process.
+struct Part {
+  uint32_t process = 0;
+  uint32_t communicator = 0;  // in its record's
+};
+
+struct Group {
+  std::vector<Part> parts;        // by rank
+  std::vector<uint32_t> by_rank;  // the job's rank of each rank in it
+};
+
+Duration AgeOf(const Record& record, Monotonic time) { return std::max(Duration::zero(), record.taken - time); }
+
+std::string Hexadecimal(uint64_t number) {
+  char digits[16];
+  const auto end = std::to_chars(digits, digits + sizeof digits, number, 16).ptr;
+  return std::string(digits, end);
+}
+
+class Observer {
+ public:
+  Observer(std::span<const RankRecord> records, uint32_t ranks) {
+    job_.ranks.resize(ranks);
+    ChooseRecords(records);
+    for (Process& process : processes_) Prepare(process);
+  }
+
+  ObservedRecords Observe() && {
+    CollectGroups();
+    for (auto& [key, group] : groups_) AddGroup(key, group);
+    for (Process& process : processes_) AddUnrecorded(process);
+    for (const Process& process : processes_) ObserveRank(process);
+    return {.observation = std::move(job_), .keys = std::move(keys_)};
+  }
+
+ private:
+  void ChooseRecords(std::span<const RankRecord> records) {
+    std::map<std::pair<Rank, RecordSource>, const RankRecord*> youngest;
+    for (const RankRecord& record : records) {
+      if (Value(record.rank) >= job_.ranks.size()) continue;
+      const RankRecord*& place = youngest[{record.rank, record.record.source}];
+      if (place == nullptr || place->record.created.monotonic < record.record.created.monotonic) place = &record;
+    }
+    for (const auto& [key, record] : youngest) processes_.push_back({.of = record});
+    for (uint32_t i = 0; i < processes_.size(); ++i) {
+      const Record& record = processes_[i].of->record;
+      if (record.world_rank) of_world_rank_[{record.source, Value(*record.world_rank)}] = i;
+      of_rank_[{record.source, Value(processes_[i].of->rank)}] = i;
+    }
+  }
+
+  static void Prepare(Process& process) {
+    const Record& record = process.of->record;
+    process.operations.resize(record.communicators.size());
+    for (uint32_t i = 0; i < record.operations.size(); ++i) {
+      process.operations[record.operations[i].communicator].push_back(i);
+    }
+    process.is_asking = record.other_threads_inside > 0;
+    for (const RecordedThread& thread : record.threads) {
+      process.is_asking = process.is_asking || thread.inside || AgeOf(record, thread.changed) <= kPollingMax;
+    }
+  }
+
+  static bool IsWaitedFor(const Process& process, const RecordedOperation& operation) {
+    if (process.of->record.source != RecordSource::kMpi || operation.is_blocking) return true;
+    return operation.started && process.is_asking;
+  }
+
+  // The groups in which anybody still is.
+  void CollectGroups() {
+    for (uint32_t p = 0; p < processes_.size(); ++p) {
+      const Record& record = processes_[p].of->record;
+      for (uint32_t c = 0; c < record.communicators.size(); ++c) {
+        std::vector<Part>& parts = groups_[{record.source, record.communicators[c].id}].parts;
+        const bool is_double = !parts.empty() && parts.back().process == p;
+        if (!is_double) parts.push_back({.process = p, .communicator = c});
+      }
+    }
+    std::erase_if(groups_, [&](const auto& entry) {
+      return std::ranges::all_of(entry.second.parts, [&](const Part& part) {
+        const RecordedCommunicator& communicator = CommunicatorOf(part);
+        const bool is_idle = communicator.issued == communicator.completed &&
+                             processes_[part.process].operations[part.communicator].empty();
+        return is_idle && (communicator.is_retired || communicator.size == 1);
+      });
+    });
+  }
+
+  const RecordedCommunicator& CommunicatorOf(const Part& part) const {
+    return processes_[part.process].of->record.communicators[part.communicator];
+  }
+
+  // False: who belongs to it can't be said, so that nobody may be missed in it.
+  bool FindMembers(RecordSource source, Group& group) {
+    const RecordedCommunicator* told = nullptr;
+    for (const Part& part : group.parts) {
+      if (!CommunicatorOf(part).members.empty()) told = &CommunicatorOf(part);
+    }
+    if (told == nullptr || told->size > job_.ranks.size() || members_ + told->size > kMembersMax) return false;
+    members_ += told->size;
+    for (const MemberRun& run : told->members) {
+      for (uint32_t i = 0; i < run.count; ++i) {
+        const auto world = static_cast<uint32_t>(run.first + int64_t{run.step} * i);
+        const auto known = of_world_rank_.find({source, world});
+        const uint32_t rank = known == of_world_rank_.end() ? world : Value(processes_[known->second].of->rank);
+        if (rank >= job_.ranks.size()) return false;
+        group.by_rank.push_back(rank);
+      }
+    }
+    return std::ranges::none_of(group.by_rank, [&](uint32_t rank) { return MayHaveLost(source, group, rank); });
+  }
+
+  // Whether the record of this member has no trace of the group although it may have been in it.
+  bool MayHaveLost(RecordSource source, const Group& group, uint32_t rank) const {
+    const auto found = of_rank_.find({source, rank});
+    if (found == of_rank_.end()) return false;
+    const auto part = std::ranges::lower_bound(group.parts, found->second, {}, &Part::process);
+    if (part != group.parts.end() && part->process == found->second) return false;
+    const Record& record = processes_[found->second].of->record;
+    return record.losses.communicators > 0 || record.losses.torn > 0 ||
+           std::ranges::any_of(record.communicators, [](const auto& other) { return other.generation > 1; });
+  }
+
+  void AddGroup(const GroupKey& key, Group& group) {
+    if (!FindMembers(key.first, group)) {
+      for (const Part& part : group.parts) {
+        Process& process = processes_[part.process];
+        for (const uint32_t o : process.operations[part.communicator]) {
+          if (IsWaitedFor(process, process.of->record.operations[o])) process.has_unseen_wait = true;
+        }
+      }
+      return;
+    }
+    const std::string name = NameOf(key, group);
+    AddCommunicator(name, group.by_rank, {.source = key.first, .id = key.second});
+    for (const Part& part : group.parts) AddCollectives(group, part);
+    // What goes from rank to rank has numbers of its own, so it is told as a group of its own.
+    const auto carries = [&](const Part& part) { return CommunicatorOf(part).common_issued > 0; };
+    if (!std::ranges::any_of(group.parts, carries)) return;
+    AddCommunicator(name + " (rank to rank)", group.by_rank, {.source = key.first, .id = std::nullopt});
+    for (const Part& part : group.parts) AddCommon(group, part);
+  }
+
+  std::string NameOf(const GroupKey& key, const Group& group) {
+    std::string name = CommunicatorOf(group.parts.front()).name;
+    if (name.empty()) name = "communicator";
+    if (names_.insert({name, 0}).second) return name;
+    return name + " " + Hexadecimal(key.second);
+  }
+
+  void AddCommunicator(const std::string& name, std::span<const uint32_t> ranks, const ObservedRecords::Key& key) {
+    Communicator& communicator = job_.communicators.emplace_back();
+    communicator.name = name;
+    for (const uint32_t rank : ranks) communicator.members.push_back(Rank{rank});
+    std::ranges::sort(communicator.members);
+    keys_.push_back(key);
+  }
+
+  MemberState& AddState(const Process& process) {
+    return job_.states.emplace_back(MemberState{.communicator = static_cast<uint32_t>(job_.communicators.size() - 1),
+                                                .rank = process.of->rank,
+                                                .first_operation = static_cast<uint32_t>(job_.operations.size())});
+  }
+
+  void AddCollectives(const Group& group, const Part& part) {
+    Process& process = processes_[part.process];
+    const Record& record = process.of->record;
+    const RecordedCommunicator& communicator = CommunicatorOf(part);
+    MemberState& state = AddState(process);
+    state.idle = AgeOf(record, communicator.collective_changed.value_or(record.created.monotonic));
+
+    std::vector<uint64_t> unwaited;  // ascending
+    for (const uint32_t o : process.operations[part.communicator]) {
+      const RecordedOperation& operation = record.operations[o];
+      if (IsPointToPoint(operation.function)) continue;
+      if (IsWaitedFor(process, operation)) {
+        AddOperation(group, process, operation, state);
+      } else {
+        unwaited.push_back(operation.sequence);
+      }
+    }
+    std::ranges::sort(unwaited);
+    const uint64_t unfinished = communicator.issued - communicator.completed;
+    const uint64_t seen = state.operation_count + unwaited.size();
+    uint64_t lost = unfinished > seen ? unfinished - seen : 0;
+    if (record.source == RecordSource::kMpi && !process.is_asking) lost = 0;
+    if (state.operation_count + lost > 0) process.has_wait = true;
+    state.issued = communicator.issued;
+    while (!unwaited.empty() && unwaited.back() == state.issued) {
+      unwaited.pop_back();
+      --state.issued;
+    }
+    const uint64_t outstanding = state.operation_count + lost;
+    state.completed = state.issued > outstanding ? state.issued - outstanding : 0;
+    if (record.source == RecordSource::kNccl) {
+      state.started = communicator.started;
+      if (communicator.progress > 0) state.progress = communicator.progress;
+    }
+  }
+
+  void AddCommon(const Group& group, const Part& part) {
+    Process& process = processes_[part.process];
+    const Record& record = process.of->record;
+    const RecordedCommunicator& communicator = CommunicatorOf(part);
+    MemberState& state = AddState(process);
+    state.carries_point_to_point = true;
+    state.idle = AgeOf(record, communicator.changed.value_or(record.created.monotonic));
+    uint64_t counted = 0;
+    for (const uint32_t o : process.operations[part.communicator]) {
+      const RecordedOperation& operation = record.operations[o];
+      if (!IsPointToPoint(operation.function)) continue;
+      if (operation.is_counted) ++counted;
+      if (!IsWaitedFor(process, operation)) continue;
+      process.has_wait = true;
+      AddOperation(group, process, operation, state);
+    }
+    if (communicator.common_issued - communicator.common_completed > counted && process.is_asking) {
+      job_.ranks[Value(process.of->rank)].has_lost_operations = true;
+    }
+  }
+
+  void AddOperation(const Group& group, const Process& process, const RecordedOperation& from, MemberState& state) {
+    const Record& record = process.of->record;
+    Operation& operation = job_.operations.emplace_back();
+    ++state.operation_count;
+    operation.sequence = from.sequence;
+    operation.count = from.count;
+    operation.function = from.function;
+    operation.name = TextIndex(record.names[from.name]);
+    operation.type = TextIndex(from.type);
+    if (from.peer < group.by_rank.size()) operation.peer = Rank{group.by_rank[from.peer]};
+    // Of MPI, the time for which it has been waited for.
+    operation.age =
+        AgeOf(record, record.source == RecordSource::kMpi ? from.started.value_or(from.issued) : from.issued);
+    if (record.source == RecordSource::kNccl) operation.start = from.started ? Start::kStarted : Start::kNotStarted;
+  }
+
+  // Calls of which it is not known what they wait for are told as if they received something from whoever comes.
+  void AddUnrecorded(Process& process) {
+    const Record& record = process.of->record;
+    std::optional<uint16_t> name;
+    std::optional<Monotonic> since = record.elsewhere_changed;
+    bool is_inside = record.elsewhere > 0 || record.other_threads_inside > 0;
+    for (const RecordedThread& thread : record.threads) {
+      if (!thread.inside) continue;
+      is_inside = true;
+      name = thread.inside;
+      since = thread.changed;
+    }
+    const bool is_unrecorded = record.elsewhere > 0 || process.has_unseen_wait;
+    if (!is_unrecorded && (!is_inside || process.has_wait)) return;
+    const uint32_t rank = Value(process.of->rank);
+    AddCommunicator("calls of rank " + std::to_string(rank) + " that are not recorded", std::span(&rank, 1),
+                    {.source = record.source, .id = std::nullopt});
+    MemberState& state = AddState(process);
+    state.carries_point_to_point = true;
+    state.operation_count = 1;
+    Operation& operation = job_.operations.emplace_back();
+    operation.function = Function::kReceive;
+    operation.sequence = 1;
+    if (name) operation.name = TextIndex(record.names[*name]);
+    if (since) operation.age = AgeOf(record, *since);
+    state.idle = operation.age;
+  }
+
+  void ObserveRank(const Process& process) {
+    const Record& record = process.of->record;
+    RankState& rank = job_.ranks[Value(process.of->rank)];
+    rank.is_observed = true;
+    rank.is_alive = process.of->is_alive;
+    Monotonic changed = record.created.monotonic;
+    if (record.elsewhere_changed) changed = std::max(changed, *record.elsewhere_changed);
+    for (const RecordedCommunicator& communicator : record.communicators) {
+      if (communicator.changed) changed = std::max(changed, *communicator.changed);
+    }
+    const Duration age = AgeOf(record, changed);
+    rank.outside = rank.outside == kNoAge ? age : std::min(rank.outside, age);
+  }
+
+  uint16_t TextIndex(std::string_view text) {
+    if (text.empty()) return 0;
+    const auto found = texts_.find(text);
+    if (found != texts_.end()) return found->second;
+    if (job_.texts.size() >= kTextsMax) return 0;
+    const auto index = static_cast<uint16_t>(job_.texts.size());
+    job_.texts.emplace_back(text);
+    texts_.emplace(text, index);
+    return index;
+  }
+
+  Observation job_;
+  std::vector<ObservedRecords::Key> keys_;
+  std::vector<Process> processes_;  // by rank, then source
+  std::map<std::pair<RecordSource, uint32_t>, uint32_t> of_world_rank_, of_rank_;
+  std::map<GroupKey, Group> groups_;
+  std::map<std::string, int> names_;
+  std::map<std::string, uint16_t, std::less<>> texts_;
+  uint64_t members_ = 0;
+};
+
+}  // namespace
+
+ObservedRecords ObserveRecords(std::span<const RankRecord> records, uint32_t ranks) {
+  return Observer(records, ranks).Observe();
+}
+
+}  // namespace aimaster::c4d
