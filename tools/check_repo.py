@@ -103,12 +103,8 @@ def check_parameters_page(programs, complaints):
                           "build/bin/aimaster params --markdown > docs/parameters.md")
 
 
-def check_loaded_library(folder, complaints):
+def check_loaded_library(library, complaints):
     """What is loaded into other people's programs meets their C library, which may be old."""
-    library = Path(folder) / "libaimaster-hydra.so"
-    if not library.exists():
-        complaints.append(f"{library} is not there: run ./dev build, or name its folder with --bin")
-        return
     symbols = subprocess.run(["objdump", "-T", library], check=True, capture_output=True, text=True).stdout
     for version, name in re.findall(r"\(GLIBC_([\d.]+)\) (\w+)", symbols):
         if tuple(map(int, version.split("."))) > GLIBC_MAX:
@@ -124,7 +120,11 @@ def main():
     for path in files():
         check_file(path, complaints)
     check_parameters_page(arguments.bin, complaints)
-    check_loaded_library(arguments.bin, complaints)
+    loaded = Path(arguments.bin) / "libaimaster-hydra.so"
+    if not loaded.exists():
+        complaints.append(f"{loaded} is not there: run ./dev build, or name its folder with --bin")
+    for library in sorted(Path(arguments.bin).glob("libaimaster-*.so")):
+        check_loaded_library(library, complaints)
     for complaint in complaints:
         print(complaint)
     return 1 if complaints else 0

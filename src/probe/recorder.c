@@ -26,7 +26,7 @@ static __thread struct {
   unsigned char* file;  // of which it has asked for a place
   uint32_t place;       // of the thread, or RECORD_NONE
   uint32_t next;        // of the open operations, where it looks first
-} the_thread __attribute__((tls_model("initial-exec")));
+} the_thread;
 
 static bool HasEnded(uint64_t owner) {
   return syscall(SYS_tgkill, (long)getpid(), (long)owner, 0) != 0;  // of a thread of ours that can only mean this
