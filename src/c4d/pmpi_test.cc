@@ -187,6 +187,7 @@ TEST_P(Pmpi, CountsAllThatAProgramDoes) {
         {"MPI_COMM_WORLD", {29, 22}}, {"half", {8, 0}}, {"copy", {2, 0}}, {"mesh", {1, 0}}, {"early", {1, 0}},
         {"MPI_COMM_SELF", {300, 0}}};
     if (rank == 0 || rank == 3) expected["few"] = {4, 0};
+    if (mpi_ == "mpich") expected["copy"] = {5, 0};  // it has collectives that are prepared
     EXPECT_EQ(CountsOf(record), expected) << "rank " << rank;
     for (const RecordedCommunicator& communicator : record.communicators) {
       if (!communicator.name.empty()) ++ids[communicator.name][communicator.id];
@@ -244,7 +245,7 @@ TEST_P(Pmpi, CountsWhatThreadsDoAtATime) {
   ASSERT_EQ(job.Wait(), 0) << job.Output();
   if (job.Output().find("no threads") != std::string::npos) GTEST_SKIP() << mpi_ << " was built without threads";
   for (const auto& [rank, record] : job.Records()) {
-    EXPECT_EQ(CountsOf(record).at("MPI_COMM_WORLD"), (Counts{3, 4000})) << "rank " << rank;
+    EXPECT_EQ(CountsOf(record).at("MPI_COMM_WORLD"), (Counts{3, 800})) << "rank " << rank;
     EXPECT_TRUE(record.operations.empty());
     EXPECT_EQ(record.losses.requests, 0u);
   }

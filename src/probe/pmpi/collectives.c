@@ -20,3 +20,25 @@
   }
 
 #include "probe/pmpi/collectives.def"
+
+// Prepared once and started again and again, since MPI 4.
+#if MPI_VERSION >= 4
+#undef COLLECTIVE
+#define COLLECTIVE(Name, lower, NAME, Iname, iname, INAME, does, amount, root, arguments, ...)    \
+  EXPORT int MPI_##Name##_init(__VA_ARGS__, MPI_Info info, MPI_Request* request) {                \
+    const int result = REAL(Name##_init)(UNWRAP arguments, info, request);                        \
+    if (PassesThrough() || result != MPI_SUCCESS) return result;                                  \
+    const struct Amount how_much = amount;                                                        \
+    const int peer = root;                                                                        \
+    const struct RecorderOperation operation = {.communicator = PlaceOf(KEY(comm)),               \
+                                                .peer = peer < 0 ? RECORD_NONE : (uint32_t)peer,  \
+                                                .bytes = how_much.bytes,                          \
+                                                .flags = how_much.varies ? kRecordSizeVaries : 0, \
+                                                .name = kName##Name##_init,                       \
+                                                .function = does,                                 \
+                                                .type = how_much.type};                           \
+    PrepareRequest(KEY(*request), &operation);                                                    \
+    return result;                                                                                \
+  }
+#include "probe/pmpi/collectives.def"
+#endif

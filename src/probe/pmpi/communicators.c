@@ -39,7 +39,8 @@ static void Register(MPI_Comm communicator, uint64_t id, const char* name, const
   if (place == RECORD_NONE) return;
   the_made[place].id = id;
   the_made[place].creations = 0;
-  HandleInsert(&the_places, KEY(communicator), place);
+  ForgetCommunicator(KEY(communicator));  // of one that was freed unseen
+  if (!HandleInsert(&the_places, KEY(communicator), place)) RecorderRetireCommunicator(the_recorder, place);
 }
 
 // The world ranks of its members, which the caller frees; NULL: it has two sides, is of another world, or is none.

@@ -22,7 +22,7 @@ EXPORT int MPI_Comm_idup(MPI_Comm comm, MPI_Comm* made, MPI_Request* request) {
   const RecorderTicket ticket = BeginOperation(kNameComm_idup, kRecordOtherCollective, KEY(comm), NOTHING, NO_ROOT, 0);
   const int result = REAL(Comm_idup)(comm, made, request);
   if (result == MPI_SUCCESS) {
-    AwaitCommunicator(ticket, made, creation);
+    AwaitCommunicator(ticket, made, NULL, creation);
     BindRequest(KEY(*request), ticket);
     --the_depth;
   } else {
@@ -51,16 +51,20 @@ EXPORT int MPI_Intercomm_merge(MPI_Comm comm, int high, MPI_Comm* made) {
   return result;
 }
 
-EXPORT int MPI_Comm_free(MPI_Comm* comm) {
-  if (PassesThrough()) return REAL(Comm_free)(comm);
-  const uint64_t key = KEY(*comm);
-  const RecorderTicket ticket =
-      BeginOperation(kNameComm_free, kRecordOtherCollective, key, NOTHING, NO_ROOT, kRecordBlocking);
-  ForgetCommunicator(key);  // before its handle may be that of another
-  const int result = REAL(Comm_free)(comm);
-  EndOperation(ticket);
-  return result;
-}
+// Forgotten before its handle may be that of another.
+#define REMOVAL(Name)                                                                                \
+  EXPORT int MPI_##Name(MPI_Comm* comm) {                                                            \
+    if (PassesThrough()) return REAL(Name)(comm);                                                    \
+    const uint64_t key = KEY(*comm);                                                                 \
+    const RecorderTicket ticket =                                                                    \
+        BeginOperation(kName##Name, kRecordOtherCollective, key, NOTHING, NO_ROOT, kRecordBlocking); \
+    ForgetCommunicator(key);                                                                         \
+    const int result = REAL(Name)(comm);                                                             \
+    EndOperation(ticket);                                                                            \
+    return result;                                                                                   \
+  }
+REMOVAL(Comm_free)
+REMOVAL(Comm_disconnect)
 
 EXPORT int MPI_Comm_set_name(MPI_Comm comm, const char* name) {
   const int result = REAL(Comm_set_name)(comm, name);

@@ -44,6 +44,7 @@
 
 #define COMMUNICATOR_KEY(x) KEY(TO_COMMUNICATOR(*(x)))
 #define REQUEST_KEY(x) KEY(TO_REQUEST(*(x)))
+MPI_Comm CommunicatorOfFortran(MPI_Fint handle) { return TO_COMMUNICATOR(handle); }
 static bool HasWorked(const MPI_Fint* error) { return !error || *error == MPI_SUCCESS; }
 
 #define COUNT(count, type) AmountOf(*(count), KEY(TO_TYPE(*(type))), false)
@@ -162,11 +163,36 @@ FORTRAN(sendrecv, SENDRECV, void* send, MPI_Fint* send_count, MPI_Fint* send_typ
   EndOperation(received);
 }
 
+FORTRAN(sendrecv_replace, SENDRECV_REPLACE, void* buffer, MPI_Fint* count, MPI_Fint* type, MPI_Fint* to,
+        MPI_Fint* send_tag, MPI_Fint* from, MPI_Fint* receive_tag, MPI_Fint* comm, MPI_Fint* status, MPI_Fint* error) {
+  if (PassesThrough()) {
+    return NEXT(sendrecv_replace)(buffer, count, type, to, send_tag, from, receive_tag, comm, status, error);
+  }
+  enum { kFlags = kRecordPointToPoint | kRecordBlocking };
+  const uint64_t key = COMMUNICATOR_KEY(comm);
+  const struct Amount amount = COUNT(count, type);
+  const RecorderTicket sent = BeginOperation(kNameSendrecv_replace, kRecordSend, key, amount, ToPeer(*to), kFlags);
+  const RecorderTicket received =
+      BeginOperation(kNameSendrecv_replace, kRecordReceive, key, amount, ToPeer(*from), kFlags);
+  NEXT(sendrecv_replace)(buffer, count, type, to, send_tag, from, receive_tag, comm, status, error);
+  EndOperation(sent);
+  EndOperation(received);
+}
+
 FORTRAN(probe, PROBE, MPI_Fint* from, MPI_Fint* tag, MPI_Fint* comm, MPI_Fint* status, MPI_Fint* error) {
   if (PassesThrough()) return NEXT(probe)(from, tag, comm, status, error);
   const RecorderTicket ticket = BeginOperation(kNameProbe, kRecordReceive, COMMUNICATOR_KEY(comm), NOTHING,
                                                ToPeer(*from), kRecordPointToPoint | kRecordBlocking | kRecordUncounted);
   NEXT(probe)(from, tag, comm, status, error);
+  EndOperation(ticket);
+}
+
+FORTRAN(mprobe, MPROBE, MPI_Fint* from, MPI_Fint* tag, MPI_Fint* comm, MPI_Fint* message, MPI_Fint* status,
+        MPI_Fint* error) {
+  if (PassesThrough()) return NEXT(mprobe)(from, tag, comm, message, status, error);
+  const RecorderTicket ticket = BeginOperation(kNameMprobe, kRecordReceive, COMMUNICATOR_KEY(comm), NOTHING,
+                                               ToPeer(*from), kRecordPointToPoint | kRecordBlocking | kRecordUncounted);
+  NEXT(mprobe)(from, tag, comm, message, status, error);
   EndOperation(ticket);
 }
 
@@ -257,6 +283,17 @@ FORTRAN(testany, TESTANY, MPI_Fint* count, MPI_Fint* requests, MPI_Fint* index, 
   LeaveWait();
 }
 
+FORTRAN(testsome, TESTSOME, MPI_Fint* count, MPI_Fint* requests, MPI_Fint* done, MPI_Fint* indices, MPI_Fint* statuses,
+        MPI_Fint* error) {
+  if (PassesThrough()) return NEXT(testsome)(count, requests, done, indices, statuses, error);
+  struct Taken taken[kTakenMax];
+  ++the_depth;
+  const int taken_count = TakeAll(*count, requests, taken);
+  NEXT(testsome)(count, requests, done, indices, statuses, error);
+  EndSome(taken_count, taken, *done == MPI_UNDEFINED ? 0 : *done, indices, 1);
+  LeaveWait();
+}
+
 FORTRAN(start, START, MPI_Fint* request, MPI_Fint* error) {
   if (!PassesThrough()) StartPrepared(REQUEST_KEY(request));
   NEXT(start)(request, error);
@@ -282,14 +319,36 @@ FORTRAN(comm_create_group, COMM_CREATE_GROUP, MPI_Fint* comm, MPI_Fint* group, M
   EndOperation(ticket);
 }
 
-FORTRAN(comm_free, COMM_FREE, MPI_Fint* comm, MPI_Fint* error) {
-  if (PassesThrough()) return NEXT(comm_free)(comm, error);
-  const uint64_t key = COMMUNICATOR_KEY(comm);
-  const RecorderTicket ticket =
-      BeginOperation(kNameComm_free, kRecordOtherCollective, key, NOTHING, NO_ROOT, kRecordBlocking);
-  ForgetCommunicator(key);
-  NEXT(comm_free)(comm, error);
+#define REMOVAL(Name, name, NAME)                                                                    \
+  FORTRAN(name, NAME, MPI_Fint* comm, MPI_Fint* error) {                                             \
+    if (PassesThrough()) return NEXT(name)(comm, error);                                             \
+    const uint64_t key = COMMUNICATOR_KEY(comm);                                                     \
+    const RecorderTicket ticket =                                                                    \
+        BeginOperation(kName##Name, kRecordOtherCollective, key, NOTHING, NO_ROOT, kRecordBlocking); \
+    ForgetCommunicator(key);                                                                         \
+    NEXT(name)(comm, error);                                                                         \
+    EndOperation(ticket);                                                                            \
+  }
+REMOVAL(Comm_free, comm_free, COMM_FREE)
+REMOVAL(Comm_disconnect, comm_disconnect, COMM_DISCONNECT)
+
+FORTRAN(intercomm_merge, INTERCOMM_MERGE, MPI_Fint* comm, MPI_Fint* high, MPI_Fint* made, MPI_Fint* error) {
+  if (PassesThrough()) return NEXT(intercomm_merge)(comm, high, made, error);
+  const RecorderTicket ticket = BeginOperation(kNameIntercomm_merge, kRecordOtherCollective, the_null_communicator,
+                                               NOTHING, NO_ROOT, kRecordBlocking);
+  NEXT(intercomm_merge)(comm, high, made, error);
+  if (HasWorked(error)) RegisterMadeByGroup(TO_COMMUNICATOR(*made), the_null_communicator, 0);
   EndOperation(ticket);
+}
+
+FORTRAN(comm_idup, COMM_IDUP, MPI_Fint* comm, MPI_Fint* made, MPI_Fint* request, MPI_Fint* error) {
+  if (PassesThrough()) return NEXT(comm_idup)(comm, made, request, error);
+  const uint64_t creation = NextCreation(COMMUNICATOR_KEY(comm));
+  const RecorderTicket ticket =
+      BeginOperation(kNameComm_idup, kRecordOtherCollective, COMMUNICATOR_KEY(comm), NOTHING, NO_ROOT, 0);
+  NEXT(comm_idup)(comm, made, request, error);
+  if (HasWorked(error)) AwaitCommunicator(ticket, NULL, made, creation);
+  EndCall(HasWorked(error), REQUEST_KEY(request), ticket);
 }
 
 FORTRAN(init, INIT, MPI_Fint* error) {

@@ -2,7 +2,7 @@
 #ifndef AIMASTER_PROBE_PMPI_NAMES_H_
 #define AIMASTER_PROBE_PMPI_NAMES_H_
 
-#define COLLECTIVE(Name, name, NAME, Iname, iname, INAME, ...) FUNCTION(Name) FUNCTION(Iname)
+#define COLLECTIVE(Name, name, NAME, Iname, iname, INAME, ...) FUNCTION(Name) FUNCTION(Iname) FUNCTION(Name##_init)
 #define MESSAGE_SEND(Name, name, NAME, Iname, iname, INAME, Prepared, prepared, PREPARED) \
   FUNCTION(Name) FUNCTION(Iname) FUNCTION(Prepared)
 #define MESSAGE_RECEIVE MESSAGE_SEND

@@ -70,8 +70,10 @@ void BindRequest(uint64_t request, RecorderTicket ticket);
 void PrepareRequest(uint64_t request, const struct RecorderOperation* operation);
 void StartPrepared(uint64_t request);
 void FreeRequest(uint64_t request);
-// One made by MPI_Comm_idup: the communicator is there when the request has completed.
-void AwaitCommunicator(RecorderTicket ticket, MPI_Comm* made, uint64_t creation);
+// One made by MPI_Comm_idup: the communicator is there when the request has completed, where the program asked for it,
+// in C or in Fortran.
+void AwaitCommunicator(RecorderTicket ticket, const MPI_Comm* made, const MPI_Fint* made_in_fortran, uint64_t creation);
+MPI_Comm CommunicatorOfFortran(MPI_Fint handle);
 // Before a call that may complete a request, and after it.
 struct Taken TakeRequest(uint64_t request);
 void StartTaken(const struct Taken* taken);

@@ -12,22 +12,27 @@ static struct Prepared {
   struct RecorderOperation operation;
 } the_prepared[kPreparedMax];
 static struct Awaited {
-  MPI_Comm* made;  // NULL: the operation makes no communicator
+  const MPI_Comm* made;  // NULL, both: the operation makes no communicator
+  const MPI_Fint* made_in_fortran;
   uint64_t creation;
 } the_awaited[kRecordOperations];
 
 static void End(RecorderTicket ticket) {
-  if (RecorderHasPlace(ticket) && the_awaited[ticket].made) {
-    RegisterMade(*the_awaited[ticket].made, the_awaited[ticket].creation);
-    the_awaited[ticket].made = NULL;
+  if (RecorderHasPlace(ticket)) {
+    const struct Awaited awaited = the_awaited[ticket];
+    if (awaited.made || awaited.made_in_fortran) {
+      the_awaited[ticket] = (struct Awaited){0};
+      const MPI_Comm made = awaited.made ? *awaited.made : CommunicatorOfFortran(*awaited.made_in_fortran);
+      RegisterMade(made, awaited.creation);
+    }
   }
   RecorderEnd(the_recorder, ticket);
 }
 
-void AwaitCommunicator(RecorderTicket ticket, MPI_Comm* made, uint64_t creation) {
+void AwaitCommunicator(RecorderTicket ticket, const MPI_Comm* made, const MPI_Fint* made_in_fortran,
+                       uint64_t creation) {
   if (!RecorderHasPlace(ticket)) return;
-  the_awaited[ticket].creation = creation;
-  the_awaited[ticket].made = made;
+  the_awaited[ticket] = (struct Awaited){.made = made, .made_in_fortran = made_in_fortran, .creation = creation};
 }
 
 void BindRequest(uint64_t request, RecorderTicket ticket) {

@@ -83,6 +83,15 @@ static void Communicators(void) {
   MPI_Comm_dup(half, &copy);
   MPI_Comm_set_name(copy, "copy");
   for (int i = 0; i < 2; ++i) MPI_Barrier(copy);
+#if MPI_VERSION >= 4
+  MPI_Request prepared;
+  MPI_Barrier_init(copy, MPI_INFO_NULL, &prepared);
+  for (int i = 0; i < 3; ++i) {
+    MPI_Start(&prepared);
+    MPI_Wait(&prepared, MPI_STATUS_IGNORE);
+  }
+  MPI_Request_free(&prepared);
+#endif
   const int sizes[2] = {2, the_size / 2}, periods[2] = {0, 0};
   MPI_Cart_create(MPI_COMM_WORLD, 2, sizes, periods, 0, &mesh);  // 1
   MPI_Comm_set_name(mesh, "mesh");
@@ -109,7 +118,7 @@ static void Communicators(void) {
 
 static void* Talk(void* number) {
   const int tag = *(int*)number, next = (the_rank + 1) % the_size, before = (the_rank + the_size - 1) % the_size;
-  for (int i = 0; i < 1000; ++i) {
+  for (int i = 0; i < 200; ++i) {
     int out = i, in = -1;
     MPI_Request requests[2];
     MPI_Irecv(&in, 1, MPI_INT, before, tag, MPI_COMM_WORLD, &requests[0]);
