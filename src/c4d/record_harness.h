@@ -20,9 +20,9 @@ inline Monotonic NowMonotonic() { return {std::chrono::steady_clock::now().time_
 
 inline std::vector<std::byte> CopyOf(const std::filesystem::path& path) {
   std::ifstream file(path, std::ios::binary);
-  std::vector<char> bytes((std::istreambuf_iterator<char>(file)), std::istreambuf_iterator<char>());
-  const auto* begin = reinterpret_cast<const std::byte*>(bytes.data());
-  return {begin, begin + bytes.size()};
+  std::vector<std::byte> bytes(std::filesystem::file_size(path));
+  file.read(reinterpret_cast<char*>(bytes.data()), static_cast<std::streamsize>(bytes.size()));
+  return bytes;
 }
 
 // The names that the functions of these tests have.

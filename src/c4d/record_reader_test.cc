@@ -224,7 +224,7 @@ TEST(Record, CanBeReadAtAnyMoment) {
     });
   }
   uint64_t copies = 0, torn = 0, open = 0;
-  for (const Monotonic begin = NowMonotonic(); NowMonotonic() - begin < 1s; ++copies) {
+  for (; copies < 100; ++copies) {
     const Record record = process.Read();
     ASSERT_EQ(record.communicators.size(), 1u);
     torn += record.losses.torn;
@@ -246,7 +246,6 @@ TEST(Record, CanBeReadAtAnyMoment) {
   }
   is_done = true;
   for (std::thread& writer : writers) writer.join();
-  EXPECT_GT(copies, 20u);
   EXPECT_LE(torn, 20 * copies);
   RecordProperty("copies", static_cast<int>(copies));
   RecordProperty("torn", static_cast<int>(torn));

@@ -70,7 +70,16 @@ static void Messages(void) {
     MPI_Send(out, 8, MPI_INT, next, 11, MPI_COMM_WORLD);
   }  // 1, 1
   for (int i = 0; i < 8; ++i) the_sum += in[i];
-}  // 22 of each rank
+  static int many_out[300], many_in[300];  // more than the record has places for
+  static MPI_Request many[600];
+  for (int i = 0; i < 300; ++i) {
+    many_out[i] = i;
+    MPI_Irecv(&many_in[i], 1, MPI_INT, before, 20 + i, MPI_COMM_WORLD, &many[i]);
+  }
+  for (int i = 0; i < 300; ++i) MPI_Isend(&many_out[i], 1, MPI_INT, next, 20 + i, MPI_COMM_WORLD, &many[300 + i]);
+  MPI_Waitall(600, many, MPI_STATUSES_IGNORE);
+  for (int i = 0; i < 300; ++i) the_sum += many_in[i] != i;
+}  // 622 of each rank
 
 static void Communicators(void) {
   MPI_Comm half, copy, mesh, early, few = MPI_COMM_NULL;
