@@ -2,7 +2,7 @@
 # Build trees, to be sourced: each way of building has a folder of its own, so that going back and forth rebuilds
 # nothing.
 
-PROGRAMS=(aimaster aimaster-agent aimaster-notify aimaster-rules aimaster-shim aimaster-mpi aimaster-hydra)
+PROGRAMS=(aimaster aimaster-agent aimaster-notify aimaster-rules aimaster-shim aimaster-mpi aimaster-hydra aimaster-pmpi)
 
 # The folder of a variant: default, release, asan, tsan, check. The fuzzers are in asan: what they need is what its
 # tests need, and every parser is built once for both.

@@ -50,9 +50,6 @@ static uint32_t __attribute__((noinline)) FindThreadPlace(struct Recorder* recor
     if (!Own(thread, owner, self)) continue;
     STORE(thread->inside, 0);
     STORE(thread->changed_ns, NowNs());
-    // The first write to each page would enter the kernel in the middle of an operation.
-    volatile char* ring = (volatile char*)RingOf(recorder, i);
-    for (size_t at = 0; at < kRecordRingLength * sizeof(struct RecordFinished); at += 4096) ring[at] = ring[at];
     the_thread.place = i;
     the_thread.next = i * (kRecordOperations / kRecordThreads);
     return i;

@@ -38,7 +38,7 @@ static unsigned char* MapNewFile(const char* folder, enum RecordSource source) {
   const int file = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
   if (file < 0) return NULL;
   void* mapped = MAP_FAILED;
-  if (Reserve(file)) mapped = mmap(NULL, kRecordFileBytes, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
+  if (Reserve(file)) mapped = mmap(NULL, kRecordFileBytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_POPULATE, file, 0);
   close(file);
   if (mapped != MAP_FAILED) return mapped;
   unlink(path);

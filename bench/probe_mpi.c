@@ -1,9 +1,9 @@
 // What a whole call of MPI takes, of which nobody else is part: run it with and without the probe loaded. The
 // difference is what the probe costs.
 //
-//   mpicc.openmpi -O2 -o probe_mpi_bench bench/probe_mpi_bench.c
-//   ./probe_mpi_bench
-//   AIMASTER_C4D_DIR=/dev/shm/records LD_PRELOAD=build/bin/libaimaster-pmpi-openmpi.so ./probe_mpi_bench
+//   mpicc.openmpi -O2 -o probe_mpi bench/probe_mpi.c
+//   ./probe_mpi
+//   AIMASTER_C4D_DIR=/dev/shm/records LD_PRELOAD=build/bin/libaimaster-pmpi-openmpi.so ./probe_mpi
 #include <mpi.h>
 #include <stdint.h>
 #include <stdio.h>
