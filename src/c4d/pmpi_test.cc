@@ -7,6 +7,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
@@ -261,6 +262,25 @@ TEST_P(Pmpi, ShowsWhoComputesWhileTheOthersWait) {
   const std::vector<Verdict> verdicts = FindHangs(job.Observe(14s), {});
   EXPECT_EQ(Accused(verdicts), "RankNonCommHang 2") << Describe(verdicts);
   EXPECT_NE(Describe(verdicts).find("Number 27 in group MPI_COMM_WORLD"), std::string::npos) << Describe(verdicts);
+}
+
+// Of messages too, where each waits for its neighbour.
+TEST_P(Pmpi, ShowsWhoDoesNotSend) {
+  const std::string program = Build("mpicc", "collectives.c");
+  MpiJob job(folder_);
+  job.Start(mpi_, library_, {program, "ring", "2"});
+  const auto is_waiting = [&] {
+    uint64_t waiting = 0;
+    const std::map<uint32_t, Record> records = job.Records();
+    for (const auto& [rank, record] : records) {
+      if (rank != 2) waiting += std::ranges::count(record.operations, Function::kReceive, &RecordedOperation::function);
+    }
+    // Messages go on around until each has come to where it waits for its neighbour.
+    return waiting == 3 && records.contains(2) && records.at(2).communicators[0].common_completed == 722;
+  };
+  ASSERT_TRUE(job.Await(is_waiting)) << job.Output();
+  ASSERT_TRUE(job.Await([&] { return Accused(job.Observe(14s)) == "RankNonCommHang 2"; }))
+      << Describe(FindHangs(job.Observe(14s), {}));
 }
 
 // Wherever it was: in a collective, or between two.

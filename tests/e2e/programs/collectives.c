@@ -2,6 +2,8 @@
 // prints a sum that depends on all that was received. The first word after the name tells another story:
 //
 //   late R      rank R sleeps before the last barrier
+//   ring R      messages go round and round, until rank R sleeps between two
+//   endless     one barrier after the other
 //   threads     two threads of each rank send to each other at a time
 #include <mpi.h>
 #include <pthread.h>
@@ -162,6 +164,15 @@ int main(int argc, char** argv) {
     Communicators();
   }
   if (strcmp(story, "late") == 0 && atoi(argv[2]) == the_rank) sleep(600);
+  for (int i = 0; strcmp(story, "ring") == 0; ++i) {
+    const int next = (the_rank + 1) % the_size, before = (the_rank + the_size - 1) % the_size;
+    int in = 0;
+    MPI_Request requests[2];
+    if (i == 50 && atoi(argv[2]) == the_rank) sleep(600);
+    MPI_Irecv(&in, 1, MPI_INT, before, 1, MPI_COMM_WORLD, &requests[0]);
+    MPI_Isend(&i, 1, MPI_INT, next, 1, MPI_COMM_WORLD, &requests[1]);
+    MPI_Waitall(2, requests, MPI_STATUSES_IGNORE);
+  }
   if (strcmp(story, "endless") == 0) {
     for (;;) MPI_Barrier(MPI_COMM_WORLD);
   }
