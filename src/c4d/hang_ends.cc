@@ -1,6 +1,7 @@
 #include "c4d/hang_ends.h"
 
 #include <algorithm>
+#include <iterator>
 #include <tuple>
 
 #include "c4d/hang_words.h"
@@ -276,6 +277,13 @@ class EndJudge {
                                   HaveOrHas(there.size()) + " not.");
       return;
     }
+    if (const std::vector<const Seat*> held = HeldOf(there); !held.empty()) {
+      Verdict* verdict = AddStuckVerdict(rung, held, component);
+      if (verdict == nullptr) return;
+      verdict->evidence.push_back(WhichText(observation_, rung) + ": " + RanksText(RanksOf(there)) +
+                                  HaveOrHas(there.size()) + " issued it, and it does not complete.");
+      return;
+    }
     if (const std::vector<const Seat*> behind = BehindInProgress(there); !behind.empty()) {
       Verdict* verdict = AddStuckVerdict(rung, behind, component);
       if (verdict == nullptr) return;
@@ -307,6 +315,15 @@ class EndJudge {
     verdict->ranks = AsRanks(RanksOf(seats));
     SetOperation(*verdict, rung);
     return verdict;
+  }
+
+  // Those whose process can't go on, where others' can.
+  std::vector<const Seat*> HeldOf(const std::vector<const Seat*>& there) const {
+    std::vector<const Seat*> held;
+    for (const Seat* seat : there) {
+      if (observation_.ranks[seat->rank].hold != Hold::kFree) held.push_back(seat);
+    }
+    return held.size() == there.size() ? std::vector<const Seat*>() : held;
   }
 
   // Those whose transport has come least far, where all tell how far, and few enough are behind.
@@ -374,14 +391,20 @@ class EndJudge {
     met.erase(doubles.begin(), doubles.end());
     Verdict* verdict = Add(VerdictKind::kRankCommHang, since, {component});
     if (verdict == nullptr) return;
-    verdict->ranks = AsRanks(met);
-    verdict->is_group = true;
+    std::vector<uint32_t> held;
+    std::ranges::copy_if(met, std::back_inserter(held),
+                         [&](uint32_t rank) { return observation_.ranks[rank].hold != Hold::kFree; });
+    const bool is_told = !held.empty() && held.size() < met.size();
+    verdict->ranks = AsRanks(is_told ? held : met);
+    verdict->is_group = !is_told;
     verdict->operation = OperationText(observation_, operation);
     const bool is_begun = observation_.operations[operation].start == Start::kStarted;
     verdict->evidence.push_back(Capital(RanksText(met)) + " send and receive among each other: both sides are " +
                                 (is_begun ? "begun" : "issued") +
                                 ", nothing else is waited for, and it does not complete.");
-    verdict->evidence.push_back("None of them is behind the others, so no single rank can be named.");
+    if (!is_told) {
+      verdict->evidence.push_back("None of them is behind the others, so no single rank can be named.");
+    }
   }
 
   std::string WaitSentence(uint32_t rank) const {

@@ -55,6 +55,12 @@ std::string BeforeSentence(uint32_t rank) {
          " has begun nothing of what its program has issued: it is stuck in something before.";
 }
 
+std::string HeldSentence(uint32_t rank, Hold hold) {
+  return "The process of " + RankText(rank) +
+         (hold == Hold::kStopped ? " is stopped, by a signal or a debugger."
+                                 : " is in the kernel and can't be interrupted: a driver, a device or a file server.");
+}
+
 std::string QuietSentence(uint32_t rank, Duration quiet) {
   return "Rank " + std::to_string(rank) + " has not entered or left any operation for " + FormatDuration(quiet) + ".";
 }

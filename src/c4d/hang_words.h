@@ -27,6 +27,8 @@ std::string WhichText(const Observation& observation, const Rung& rung);
 std::string OutsideSentence(const Observation& observation, uint32_t communicator, const Places& places, uint32_t rank);
 // "The device of rank 3 has begun nothing of what its program has issued: it is stuck in something before."
 std::string BeforeSentence(uint32_t rank);
+// "The process of rank 3 is stopped, by a signal or a debugger."
+std::string HeldSentence(uint32_t rank, Hold hold);
 std::string QuietSentence(uint32_t rank, Duration quiet);
 std::string WaitingSentence(std::span<const Rank> waiting);
 

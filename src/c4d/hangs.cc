@@ -4,6 +4,7 @@
 #include <bit>
 #include <tuple>
 
+#include "c4d/analysis_limits.h"
 #include "c4d/hang_ends.h"
 #include "c4d/hang_words.h"
 #include "core/count.h"
@@ -47,6 +48,12 @@ void AddWaiting(const HangScene& scene, const std::vector<uint64_t>& goals, std:
     }
   }
   for (HangEnd& end : ends) {
+    size_t told = 0;
+    for (const Rank rank : end.verdict.ranks) {
+      const Hold hold = scene.observation.ranks[Value(rank)].hold;
+      if (hold == Hold::kFree || ++told > kRanksWithEvidenceMax) continue;
+      end.verdict.evidence.push_back(HeldSentence(Value(rank), hold));
+    }
     if (!end.verdict.waiting.empty()) end.verdict.evidence.push_back(WaitingSentence(end.verdict.waiting));
   }
 }

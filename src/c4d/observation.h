@@ -85,6 +85,13 @@ struct MemberState {
   bool carries_point_to_point = false;  // then its members do not go through the same operations
 };
 
+// Why a process does nothing, where its node tells.
+enum class Hold : uint8_t {
+  kFree,     // it runs or sleeps, as processes that wait do too; or that is not told
+  kStopped,  // by a signal, or by a debugger
+  kKernel,   // in the kernel, and can't be interrupted: a driver, a device, a file server
+};
+
 struct RankState {
   bool is_observed = false;   // false: no data of it, or none that is whole
   bool is_alive = true;       // false: its process is known to have ended
@@ -92,6 +99,7 @@ struct RankState {
   // Its source has lost some of what it issued, as a ring that was written over: among that may be operations which are
   // outstanding, and are not in this observation. Of collectives the counters tell that too.
   bool has_lost_operations = false;
+  Hold hold = Hold::kFree;
 };
 
 struct Observation {

@@ -294,6 +294,7 @@ class Observer {
     RankState& rank = job_.ranks[Value(process.of->rank)];
     rank.is_observed = true;
     rank.is_alive = process.of->is_alive;
+    rank.hold = std::max(rank.hold, process.of->hold);
     Monotonic changed = record.created.monotonic;
     if (record.elsewhere_changed) changed = std::max(changed, *record.elsewhere_changed);
     for (const RecordedCommunicator& communicator : record.communicators) {

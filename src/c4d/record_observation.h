@@ -20,6 +20,7 @@ namespace aimaster::c4d {
 struct RankRecord {
   Rank rank{};  // in the job
   bool is_alive = true;
+  Hold hold = Hold::kFree;
   Record record;
 };
 

@@ -347,6 +347,11 @@ std::optional<uint32_t> WorldRank(const RecordedCommunicator& communicator, uint
   return std::nullopt;
 }
 
+std::string_view KnownType(std::string_view name) {
+  const auto known = std::ranges::find(kTypes, name, &TypeOfElements::name);
+  return known == kTypes.end() ? std::string_view() : known->name;
+}
+
 Result<Record> ReadRecord(std::span<const std::byte> bytes, Monotonic taken) { return Reader(bytes, taken).Read(); }
 
 }  // namespace aimaster::c4d

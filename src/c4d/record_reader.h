@@ -108,6 +108,9 @@ struct Record {
 // The rank in the world of a member, by its rank in the communicator.
 std::optional<uint32_t> WorldRank(const RecordedCommunicator& communicator, uint32_t rank);
 
+// The name of a type of elements, as operations of records have it; empty: there is none of that name.
+std::string_view KnownType(std::string_view name);
+
 // Refused: what is no record, or one of another version, or not whole.
 Result<Record> ReadRecord(std::span<const std::byte> bytes, Monotonic taken);
 

@@ -6,10 +6,10 @@
 #include <optional>
 
 #include "c4d/hang_words.h"
+#include "c4d/verdict_words.h"
 #include "cli/job_texts.h"
 #include "cli/text.h"
 #include "core/count.h"
-#include "core/rank_set.h"
 
 namespace aimaster::cli {
 namespace {
@@ -18,63 +18,18 @@ using c4d::DumpNote;
 using c4d::DumpReading;
 using c4d::Level;
 using c4d::Observation;
+using c4d::RankWords;
+using c4d::Sentence;
 using c4d::Verdict;
 using c4d::VerdictKind;
 using nlohmann::json;
 
-constexpr size_t kRanksInWordsMax = 6;
-constexpr size_t kRunsMax = 20;
 constexpr size_t kNotesMax = 20;
 
 std::vector<uint32_t> Numbers(const std::vector<Rank>& ranks) {
   std::vector<uint32_t> numbers;
   for (const Rank rank : ranks) numbers.push_back(Value(rank));
   return numbers;
-}
-
-std::string RankList(const std::vector<Rank>& ranks) { return RankSet(Numbers(ranks)).Text(kRunsMax); }
-
-// "rank 3", "ranks 3, 5 and 8", "ranks 0-13,15".
-std::string RankWords(const std::vector<Rank>& ranks) {
-  if (ranks.size() == 1) return "rank " + std::to_string(Value(ranks[0]));
-  if (ranks.size() > kRanksInWordsMax) return "ranks " + RankList(ranks);
-  std::string words = "ranks ";
-  for (size_t i = 0; i < ranks.size(); ++i) {
-    words += (i == 0 ? "" : i + 1 == ranks.size() ? " and " : ", ") + std::to_string(Value(ranks[i]));
-  }
-  return words;
-}
-
-// What they do, behind "rank 3" or "ranks 3 and 5".
-std::string Deed(VerdictKind kind, bool is_one) {
-  switch (kind) {
-    case VerdictKind::kRankCommHang:
-      return is_one ? "hangs in the communication layer" : "hang in the communication layer";
-    case VerdictKind::kRankNonCommHang:
-      return is_one ? "hangs outside communication, and others wait for it"
-                    : "hang outside communication, and others wait for them";
-    case VerdictKind::kRankCommSlow:
-      return is_one ? "is slow in the communication layer" : "are slow in the communication layer";
-    case VerdictKind::kRankNonCommSlow:
-      return is_one ? "is slow outside communication" : "are slow outside communication";
-    case VerdictKind::kCollectiveMismatch:
-      return is_one ? "issued another operation than its peers" : "issued other operations than their peers";
-    case VerdictKind::kCyclicWait:
-      return "wait for each other in a circle";
-    case VerdictKind::kNoProbeData:
-      return "are not known";
-  }
-  return "";
-}
-
-// A verdict's subject and what it does. One that names a group accuses no rank of it.
-std::string Sentence(VerdictKind kind, const std::vector<Rank>& ranks, bool is_group) {
-  if (kind == VerdictKind::kNoProbeData) {
-    return "who hangs can't be told, for nothing is known" + (ranks.empty() ? "" : " of " + RankWords(ranks));
-  }
-  if (ranks.empty()) return Deed(kind, true);
-  if (is_group) return "one or more of " + RankWords(ranks) + ", which can't be told, " + Deed(kind, false);
-  return RankWords(ranks) + " " + Deed(kind, ranks.size() == 1);
 }
 
 std::vector<Rank> NotSeen(const Observation& observation) {
