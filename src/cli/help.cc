@@ -122,7 +122,6 @@ std::string Meaning(const Parameter& parameter) {
   if (parameter.type == ParameterType::kAny) return meaning;
   const std::string default_text = DefaultText(parameter);
   meaning += " Default: " + (default_text.empty() ? "none" : default_text) + ".";
-  if (!IsActive(parameter)) meaning += " Accepted; this version does not act on it yet.";
   return meaning;
 }
 

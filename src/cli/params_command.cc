@@ -26,7 +26,6 @@ nlohmann::json ToJson(const ParameterDescription& parameter) {
           {"details", parameter.details},
           {"example", parameter.example},
           {"since", parameter.since},
-          {"active", parameter.active},
           {"ignored", parameter.ignored}};
 }
 

@@ -13,7 +13,7 @@ namespace aimaster {
 namespace {
 
 constexpr int64_t kMicrosecondsFrom = 1'000'000;
-constexpr int64_t kHangTimesMax = 1'000'000;
+constexpr uint32_t kHangTimesMax = 1'000'000;
 
 std::string Lower(std::string_view text) {
   std::string lower(text);
@@ -25,11 +25,7 @@ std::string Lower(std::string_view text) {
 
 bool IsTime(std::string_view value) { return ParseC4dTime(value).has_value(); }
 
-bool IsTimes(std::string_view value) {
-  int64_t number = 0;
-  const auto [end, error] = std::from_chars(value.data(), value.data() + value.size(), number);
-  return error == std::errc() && end == value.data() + value.size() && number >= 1 && number <= kHangTimesMax;
-}
+bool IsTimes(std::string_view value) { return ParseC4dTimes(value).has_value(); }
 
 bool IsLevel(std::string_view value) {
   constexpr std::array<std::string_view, 6> kLevels = {"trace", "debug", "info", "warning", "error", "fatal"};
@@ -44,11 +40,13 @@ bool IsSwitch(std::string_view value) {
 constexpr std::string_view kTimeAllowed =
     "a time such as 10, 10s, 500ms or 2min; a bare number from 1000000 up counts microseconds, a smaller one seconds";
 
+constexpr std::string_view kTimesAllowed = "a whole number from 1 to 1000000";
+
 constexpr std::array<C4dSetting, 5> kSettings = {{
     {"C4D_HANG_TIMEOUT", kTimeAllowed, "10s", "How long one communication may stand still until it is a warning.",
      IsTime},
-    {"C4D_HANG_TIMES", "a whole number from 1 to 1000000", "18",
-     "After this many times C4D_HANG_TIMEOUT the warning becomes an error.", IsTimes},
+    {"C4D_HANG_TIMES", kTimesAllowed, "18", "After this many times C4D_HANG_TIMEOUT the warning becomes an error.",
+     IsTimes},
     {"C4D_CONN_BW_CHECK_PERIOD", kTimeAllowed, "10s", "How often the bandwidth of connections is judged.", IsTime},
     {"C4D_RUNTIME_LOG_LEVEL", "Trace, Debug, Info, Warning, Error, Fatal", "Info",
      "How much the collector inside the ranks logs.", IsLevel},
@@ -81,6 +79,14 @@ Result<Duration> ParseC4dTime(std::string_view text) {
     return Fail(ErrorKind::kUsage, Quoted(text) + " is not " + std::string(kTimeAllowed));
   }
   return number * one;
+}
+
+Result<uint32_t> ParseC4dTimes(std::string_view text) {
+  uint32_t number = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  const bool is_number = error == std::errc() && end == text.data() + text.size();
+  if (is_number && number >= 1 && number <= kHangTimesMax) return number;
+  return Fail(ErrorKind::kUsage, Quoted(text) + " is not " + std::string(kTimesAllowed));
 }
 
 }  // namespace aimaster

@@ -2,6 +2,7 @@
 // submitted; a setting that C4D finds unreadable hours later, in the middle of a hang, would come too late.
 #pragma once
 
+#include <cstdint>
 #include <span>
 #include <string>
 #include <string_view>
@@ -24,5 +25,8 @@ const C4dSetting* FindC4dSetting(std::string_view name);
 
 // "10", "10s", "500ms", "2min", "10000000": a bare number from 1000000 up counts microseconds, a smaller one seconds.
 Result<Duration> ParseC4dTime(std::string_view text);
+
+// "18": how many times C4D_HANG_TIMEOUT, at least once.
+Result<uint32_t> ParseC4dTimes(std::string_view text);
 
 }  // namespace aimaster

@@ -161,7 +161,8 @@ struct Judgement {
 };
 inline constexpr size_t kDetailsMax = 256;
 inline bool IsHang(const Judgement& judgement) {
-  return judgement.source == ErrorSource::kHang || judgement.source == ErrorSource::kExitHang;
+  return judgement.source == ErrorSource::kHang || judgement.source == ErrorSource::kExitHang ||
+         judgement.source == ErrorSource::kC4d;
 }
 
 }  // namespace aimaster

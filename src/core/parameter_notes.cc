@@ -67,8 +67,6 @@ void AddNotesAbout(const Parameter& parameter, std::span<const WrittenParameter>
   const std::string_view reason = ReasonForNoEffect(parameter.name, parameter.group, spec.fault_tolerance);
   if ((is_given || set) && !switched_off && !reason.empty()) {
     notes.push_back(written + " has no effect " + std::string(reason));
-  } else if (set && !IsActive(parameter)) {
-    notes.push_back(written + " is accepted, but this version does not act on it yet");
   }
 }
 

@@ -76,9 +76,6 @@ void AppendSection(const Parameter& parameter, std::string& page) {
     page += "- Older name: " + Code("--" + std::string(alias)) + ", accepted with a note\n";
   }
   page += "- Since: " + std::string(parameter.since) + "\n";
-  if (!IsActive(parameter)) {
-    page += "- In this version: accepted with a note, other values than the default are not acted on yet\n";
-  }
 }
 
 void AppendC4dSettings(std::string& page) {
@@ -117,7 +114,6 @@ std::vector<ParameterDescription> DescribeParameters() {
         .details = std::string(parameter.details),
         .example = std::string(parameter.example),
         .since = std::string(parameter.since),
-        .active = IsActive(parameter),
         .ignored = parameter.group == ParameterGroup::kIgnored,
     });
   }
@@ -145,7 +141,6 @@ std::string ParametersText() {
     text += indent + AllowedText(parameter) + "\n";
     for (const std::string_view alias : parameter.aliases)
       text += indent + "older name: --" + std::string(alias) + "\n";
-    if (!IsActive(parameter)) text += indent + "not acted on yet in this version\n";
   }
   std::erase(text, '`');
   return text;

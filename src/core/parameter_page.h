@@ -23,7 +23,6 @@ struct ParameterDescription {
   std::string details;
   std::string example;
   std::string since;
-  bool active = true;    // false: this version accepts it and does not act on it yet
   bool ignored = false;  // accepted without effect, for compatibility
 };
 

@@ -287,7 +287,9 @@ constexpr std::array kTable = {
          .type = ParameterType::kBool,
          .help = "Find the rank behind a hang by C4D; needs --enable-job-hang-detection=True.",
          .details = "C4D compares the state of the communication of all ranks and says which rank, and so which node, "
-                    "holds up the others. It takes effect only together with `--enable-job-hang-detection=True`.",
+                    "holds up the others. A hang in communication that has lasted for `C4D_HANG_TIMEOUT` times "
+                    "`C4D_HANG_TIMES`, three minutes, is an error: the job is restarted, and the node of the rank that "
+                    "is named is isolated. It takes effect only together with `--enable-job-hang-detection=True`.",
          .example = "True"}),
     FaultTolerance<&P::c4d_log_level>(
         {.name = "c4d-log-level",
@@ -533,10 +535,6 @@ const Parameter* FindParameter(std::string_view name) {
 
 ParameterValue DefaultValue(const Parameter& parameter) {
   return parameter.get == nullptr ? ParameterValue(std::vector<std::string>{}) : parameter.get(JobSpec{});
-}
-
-bool IsActive(const Parameter& parameter) {
-  return std::ranges::find(kNotYetActive, parameter.name) == kNotYetActive.end();
 }
 
 }  // namespace aimaster

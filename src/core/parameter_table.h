@@ -76,13 +76,6 @@ inline bool IsFaultTolerance(const Parameter& parameter) {
 
 ParameterValue DefaultValue(const Parameter& parameter);
 
-// Parameters whose part is not built yet. Another value than the default is accepted, with a note that it has no
-// effect.
-inline constexpr std::array<std::string_view, 1> kNotYetActive = {
-    "enable-c4d-hang-detection",
-};
-bool IsActive(const Parameter& parameter);
-
 // Every time that a person may set, so that sums of a few of them fit into nanoseconds of 64 bits.
 inline constexpr std::chrono::seconds kParameterSecondsMax{1'000'000'000};
 static_assert(kParameterSecondsMax < std::chrono::duration_cast<std::chrono::seconds>(Duration::max()) / 8);

@@ -118,13 +118,5 @@ TEST(ParameterTableTest, WorkersAndTheirRanksShareOneRole) {
   EXPECT_EQ(spec.roles, expected);
 }
 
-TEST(ParameterTableTest, WhatIsNotActiveIsAParameter) {
-  for (const std::string_view name : kNotYetActive) {
-    ASSERT_NE(FindParameter(name), nullptr) << name;
-    EXPECT_FALSE(IsActive(*FindParameter(name)));
-  }
-  EXPECT_TRUE(IsActive(*FindParameter("enable-job-restart")));
-}
-
 }  // namespace
 }  // namespace aimaster

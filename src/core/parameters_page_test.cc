@@ -54,7 +54,6 @@ TEST(ParametersPageTest, ADescriptionHasWhatAFormNeeds) {
   EXPECT_EQ(mode.default_text, "Sync");
   EXPECT_EQ(mode.choices, (std::vector<std::string>{"Sync", "Async"}));
   EXPECT_EQ(mode.aliases, (std::vector<std::string>{"execution-mode"}));
-  EXPECT_TRUE(mode.active);
   EXPECT_FALSE(mode.ignored);
   EXPECT_TRUE(all.back().ignored);
 }

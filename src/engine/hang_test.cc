@@ -384,5 +384,171 @@ TEST(HangTest, AWatchdogThatWasFasterIsAnAdvice) {
   EXPECT_EQ(job.job().records.at(0).judgement.advised_interval, 450s);
 }
 
+// ---- what the analysis of communication says ----
+
+class CommunicationHarness : public HangHarness {
+ public:
+  explicit CommunicationHarness(uint32_t workers = 4, uint32_t nodes = 2) : HangHarness(workers, nodes) {
+    spec.fault_tolerance.enable_c4d_hang_detection = true;
+  }
+  // Worker 2 is on node 1.
+  static CommunicationVerdict Verdict(C4dLogLevel level, std::vector<uint32_t> ranks = {2}) {
+    CommunicationVerdict verdict{.kind = "RankCommHang",
+                                 .level = level,
+                                 .is_culprit = true,
+                                 .suspects_node = true,
+                                 .text = "rank 2 hangs in the communication layer",
+                                 .lasts = 11s,
+                                 .evidence = {"AllReduce 12: the others completed it."}};
+    for (const uint32_t rank : ranks) {
+      verdict.ranks.push_back(Rank{rank});
+      verdict.instances.push_back(InstanceIndex{rank});
+    }
+    return verdict;
+  }
+  CommunicationJudged Judged(std::vector<CommunicationVerdict> verdicts) const { return {job().round, verdicts}; }
+};
+
+TEST(CommunicationTest, AWarningIsToldOnceAndNothingFollows) {
+  CommunicationHarness job;
+  job.Run();
+  job.Pass(5min);
+  job.Feed(job.Judged({job.Verdict(C4dLogLevel::kWarning)}));
+  ASSERT_EQ(job.last.events.size(), 1u);
+  EXPECT_EQ(job.last.events[0].type, "aimaster.c4d.rank-comm-hang");
+  EXPECT_EQ(job.last.events[0].subject, "node-1");
+  EXPECT_EQ(job.last.events[0].message,
+            "Warning: rank 2 hangs in the communication layer (RankCommHang), on node-1, for 11.0 s");
+  EXPECT_EQ(job.job().phase, Phase::kRunning);
+  EXPECT_TRUE(job.last.actions.empty());
+  job.Feed(job.Judged({job.Verdict(C4dLogLevel::kWarning)}));
+  EXPECT_TRUE(job.last.events.empty());
+  job.Feed(job.Judged({}));
+  EXPECT_TRUE(job.HasEvent("aimaster.c4d.over"));
+  EXPECT_TRUE(job.job().communication.empty());
+}
+
+TEST(CommunicationTest, AnErrorLeavesTheNodeThatItNamesOnceTheStacksAreThere) {
+  CommunicationHarness job;
+  job.Run();
+  job.Pass(5min);
+  job.Feed(job.Judged({job.Verdict(C4dLogLevel::kError)}));
+  EXPECT_EQ(job.job().phase, Phase::kCollecting);
+  EXPECT_TRUE(job.HasEvent("aimaster.c4d.rank-comm-hang"));
+  EXPECT_TRUE(job.HasEvent("aimaster.hang.found"));
+  ASSERT_EQ(HangHarness::Of<CaptureStacks>(job.last).size(), 1u);
+  job.Feed(job.Stacks());
+  const RestartRecord& record = job.job().records.at(0);
+  EXPECT_EQ(record.judgement.source, ErrorSource::kC4d);
+  EXPECT_EQ(record.judgement.fault, "RankCommHang");
+  EXPECT_EQ(record.judgement.root_rank, Rank{2}) << "and not rank 1, whose stack is the rarest";
+  EXPECT_EQ(record.node_name, "node-1");
+  EXPECT_EQ(record.judgement.stacks, "stacks/1.json");
+  EXPECT_TRUE(record.isolated_node);
+  EXPECT_TRUE(job.job().nodes.at(NodeIndex{1}).isolated);
+  EXPECT_EQ(record.judgement.message,
+            "the job hangs: rank 2 hangs in the communication layer (RankCommHang), on node-1, for 11.0 s; the rarest "
+            "call stack: load (data.py:12)");
+  EXPECT_TRUE(job.HasReason("C4D: AllReduce 12: the others completed it."));
+  EXPECT_TRUE(job.HasReason("node node-1 is suspect and is isolated"));
+  EXPECT_TRUE(job.job().restarts == 1 && job.job().status == JobStatus::kRestarting);
+}
+
+TEST(CommunicationTest, WhereNobodyOrSeveralNodesAreNamedNoneIsIsolated) {
+  CommunicationVerdict group = CommunicationHarness::Verdict(C4dLogLevel::kError, {0, 1, 2, 3});
+  group.is_culprit = group.suspects_node = false;
+  CommunicationVerdict program = CommunicationHarness::Verdict(C4dLogLevel::kError);
+  program.suspects_node = false;
+  CommunicationVerdict nowhere = CommunicationHarness::Verdict(C4dLogLevel::kError);
+  nowhere.instances.clear();
+  CommunicationVerdict beyond = CommunicationHarness::Verdict(C4dLogLevel::kError, {4});
+  for (const CommunicationVerdict& verdict :
+       {group, program, nowhere, beyond, CommunicationHarness::Verdict(C4dLogLevel::kError, {0, 2})}) {
+    CommunicationHarness job;
+    job.Run();
+    job.Pass(5min);
+    job.Feed(job.Judged({verdict}));
+    job.NextTick();  // no stacks
+    EXPECT_EQ(job.job().restarts, 1u);
+    EXPECT_FALSE(job.job().records.at(0).isolated_node);
+  }
+}
+
+TEST(CommunicationTest, ItNamesWhoIsToBlameWhereAllAreSilent) {
+  CommunicationHarness job;
+  job.Run();
+  job.Pass(5min);
+  job.Feed(job.Judged({job.Verdict(C4dLogLevel::kWarning)}));
+  job.Feed(job.Silent());
+  job.Feed(job.Stacks());
+  const RestartRecord& record = job.job().records.at(0);
+  EXPECT_EQ(record.judgement.source, ErrorSource::kHang);
+  EXPECT_EQ(record.judgement.root_rank, Rank{2});
+  EXPECT_FALSE(record.isolated_node) << "a warning isolates nothing";
+  EXPECT_TRUE(job.HasReason("C4D, Warning: rank 2 hangs in the communication layer"));
+}
+
+TEST(CommunicationTest, OfAnMpiProgramTheRanksAreItsOwn) {
+  CommunicationHarness job(2, 2);
+  job.spec.framework = Framework::kMpi;
+  job.Run();
+  job.Pass(5min);
+  CommunicationVerdict verdict = job.Verdict(C4dLogLevel::kError, {17});
+  verdict.instances = {InstanceIndex{1}};
+  job.Feed(job.Judged({verdict}));
+  job.NextTick();
+  const Judgement& judgement = job.job().records.at(0).judgement;
+  EXPECT_EQ(judgement.root_rank, Rank{1});
+  ASSERT_EQ(judgement.details.size(), 1u);
+  EXPECT_EQ(judgement.details[0].mpi_rank, 17u);
+  EXPECT_TRUE(job.job().records.at(0).isolated_node);
+}
+
+TEST(CommunicationTest, WhatIsBelowTheLevelAskedForIsKeptAndNotTold) {
+  CommunicationHarness job;
+  job.spec.fault_tolerance.c4d_log_level = C4dLogLevel::kError;
+  job.Run();
+  job.Feed(job.Judged({job.Verdict(C4dLogLevel::kWarning)}));
+  EXPECT_TRUE(job.last.events.empty());
+  EXPECT_EQ(job.job().communication.size(), 1u);
+  job.Feed(job.Judged({}));
+  EXPECT_TRUE(job.last.events.empty());
+}
+
+TEST(CommunicationTest, WithoutHangDetectionOrOfAnotherRoundItMeansNothing) {
+  for (const bool is_old : {true, false}) {
+    CommunicationHarness job;
+    job.spec.fault_tolerance.enable_job_hang_detection = is_old;
+    job.Run();
+    CommunicationJudged judged = job.Judged({job.Verdict(C4dLogLevel::kError)});
+    if (is_old) judged.round = Round{7};
+    job.Feed(judged);
+    EXPECT_EQ(job.job().phase, Phase::kRunning);
+    EXPECT_TRUE(job.last.events.empty() && job.job().communication.empty());
+  }
+}
+
+TEST(CommunicationTest, ANewRoundBeginsWithoutIt) {
+  CommunicationHarness job;
+  job.Run();
+  job.Feed(job.Judged({job.Verdict(C4dLogLevel::kWarning)}));
+  job.Hang();
+  job.EndedAll();
+  job.Run();
+  EXPECT_TRUE(job.job().communication.empty());
+}
+
+TEST(CommunicationTest, WithoutLeaveToRestartTheJobFailsAndTheRecordIsKept) {
+  CommunicationHarness job;
+  job.spec.fault_tolerance.enable_job_restart = false;
+  job.Run();
+  job.Feed(job.Judged({job.Verdict(C4dLogLevel::kError)}));
+  job.NextTick();
+  job.EndedAll();
+  EXPECT_EQ(job.job().reason_code, "RankCommHang");
+  ASSERT_EQ(job.job().records.size(), 1u);
+  EXPECT_EQ(job.job().records[0].result, RestartResult::kFailed);
+}
+
 }  // namespace
 }  // namespace aimaster

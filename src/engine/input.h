@@ -118,8 +118,9 @@ struct StacksCaptured {
 };
 // The finding of a detector: the job hangs. What follows is the engine's affair.
 enum class HangKind {
-  kSilence,  // nobody has printed for the interval
-  kExit,     // a rank has ended well, and the job does not end
+  kSilence,        // nobody has printed for the interval
+  kExit,           // a rank has ended well, and the job does not end
+  kCommunication,  // an Error of CommunicationJudged, which comes right before it; no input tells of this by itself
 };
 struct HangFound {
   HangKind kind = HangKind::kSilence;
@@ -131,6 +132,25 @@ struct HangFound {
   std::optional<Rank> quietest = {};     // kSilence: who has been silent for the longest
   Duration quietest_for{};
   bool operator==(const HangFound&) const = default;
+};
+// What is concluded from the communication of all ranks (c4d/verdict.h), as far as something follows from it.
+struct CommunicationVerdict {
+  std::string kind;  // "RankCommHang"
+  C4dLogLevel level = C4dLogLevel::kInfo;
+  std::vector<Rank> ranks;               // ascending, as the program numbers them: of an MPI program, those of MPI
+  std::vector<InstanceIndex> instances;  // where each of them is; empty: that is not known of all
+  std::vector<NodeIndex> nodes;          // of those, each once
+  bool is_culprit = false;               // these ranks hang, and others wait for them
+  bool suspects_node = false;            // and where they are may be why: a node, a device, a link
+  std::string text;                      // "rank 3 hangs in the communication layer"
+  Duration lasts{};
+  std::vector<std::string> evidence;  // sentences
+  bool operator==(const CommunicationVerdict&) const = default;
+};
+struct CommunicationJudged {  // another finding than the last one
+  Round round{};
+  std::vector<CommunicationVerdict> verdicts;  // all that hold now, the worst first; empty: what held is over
+  bool operator==(const CommunicationJudged&) const = default;
 };
 struct CustomMessageSent {  // by the job's own code, for people
   InstanceIndex instance{};
@@ -151,7 +171,7 @@ struct Tick {  // the time of Engine::NextDeadline() has come
 using Event = std::variant<JobSubmitted, MasterStarted, NodeJoined, NodeDenied, NodeLost, PortReserved, PortRefused,
                            InstanceStarted, InstanceReady, RankSucceeded, RankFailed, InstanceEnded, EvidenceCollected,
                            FailureJudged, StopRequested, RetryableErrorsAdded, StacksRequested, StacksCaptured,
-                           HangFound, CustomMessageSent, CheckpointTold, Tick>;
+                           HangFound, CommunicationJudged, CustomMessageSent, CheckpointTold, Tick>;
 
 struct Input {
   Moment at;

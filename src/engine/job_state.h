@@ -226,9 +226,10 @@ struct JobProgress {
   std::optional<Monotonic> ranks_started;  // when the starts of this round were ordered
   std::optional<Monotonic> not_before;     // the next round does not start earlier
 
-  std::optional<Monotonic> first_success;   // of this round: a rank that counts for the job's success has ended with 0
-  std::optional<HangFound> hang;            // while its call stacks are being taken
-  std::optional<Monotonic> told_advancing;  // when people were told that the job is silent but advancing
+  std::optional<Monotonic> first_success;  // of this round: a rank that counts for the job's success has ended with 0
+  std::optional<HangFound> hang;           // while its call stacks are being taken
+  std::vector<CommunicationVerdict> communication;  // that hold in this round
+  std::optional<Monotonic> told_advancing;          // when people were told that the job is silent but advancing
 
   std::vector<StageTime>
       pending_stages;    // of a failure that is not decided yet: which round they belong to is not known

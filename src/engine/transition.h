@@ -1,9 +1,10 @@
 // Transition: one step of the engine, being taken. It holds the job, the moment and the result that is being built; the
 // moves a job can make are its functions, and the On() functions say, for every phase, what an input means there.
 //
-// The moves live in six files by what they are about: coming up (transition_start.cc), failing
-// (transition_failure.cc), hanging (transition_hang.cc), going down (transition_stop.cc), one instance's restart beside
-// the others (transition_alone.cc), and call stacks (transition_stacks.cc). One file with all of them was rejected: it
+// The moves live in seven files by what they are about: coming up (transition_start.cc), failing
+// (transition_failure.cc), hanging (transition_hang.cc), communication (transition_communication.cc), going down
+// (transition_stop.cc), one instance's restart beside the others (transition_alone.cc), and call stacks
+// (transition_stacks.cc). One file with all of them was rejected: it
 // would be the file that everybody has to read to change anything.
 #pragma once
 
@@ -52,6 +53,7 @@ class Transition {
   void On(const StacksRequested& input);
   void On(const StacksCaptured& input);
   void On(const HangFound& input);
+  void On(const CommunicationJudged& input);
   void On(const CustomMessageSent& input);
   void On(const CheckpointTold& input);
   void On(const Tick& input);
@@ -95,11 +97,17 @@ class Transition {
   void BeginHang(const HangFound& hang);
   void DecideHang(const StacksCaptured* stacks);
   Judgement JudgeHang(const HangFound& hang, const StacksCaptured* stacks) const;
+  std::string FaultOf(const HangFound& hang) const;
   std::string SilenceText(const HangFound& hang) const;
   std::string ExitHangText(const HangFound& hang) const;
   std::string CulpritsText(const std::vector<Rank>& culprits, const std::string& where) const;
   std::vector<Rank> RunningRanks() const;
   std::string NodeText(NodeIndex node) const;
+  bool HasPlaces(const CommunicationVerdict& verdict) const;
+  void BlameCommunication(Judgement& judgement) const;
+  std::string HangText(const HangFound& hang) const;
+  void TellCommunication(const std::vector<CommunicationVerdict>& verdicts);
+  std::string CommunicationText(const CommunicationVerdict& verdict) const;
   FailureDetail HangDetail(const Judgement& judgement, Rank rank) const;
   void KeepRecord(const Judgement& judgement, const std::string& summary);
 

@@ -17,6 +17,21 @@
 #include "engine/transition.h"
 
 namespace aimaster {
+namespace {
+
+ErrorSource SourceOf(HangKind kind) {
+  switch (kind) {
+    case HangKind::kSilence:
+      return ErrorSource::kHang;
+    case HangKind::kExit:
+      return ErrorSource::kExitHang;
+    case HangKind::kCommunication:
+      break;
+  }
+  return ErrorSource::kC4d;
+}
+
+}  // namespace
 
 void Transition::On(const HangFound& input) {
   if (job_.phase != Phase::kRunning || input.round != job_.round || !IsLookedFor(input) || IsWorkDone()) return;
@@ -29,7 +44,7 @@ void Transition::On(const HangFound& input) {
 // A finding may be stepped again with other parameters, by which it would not have been one.
 bool Transition::IsLookedFor(const HangFound& hang) const {
   const FaultToleranceParameters& parameters = job_.spec.fault_tolerance;
-  if (IsAsync(job_)) return false;
+  if (IsAsync(job_) || hang.kind == HangKind::kCommunication) return false;
   if (hang.kind == HangKind::kExit) {
     return parameters.enable_job_exit_hang_detection && job_.first_success &&
            now_.monotonic - *job_.first_success >= parameters.job_exit_hang_interval;
@@ -61,9 +76,7 @@ void Transition::BeginHang(const HangFound& hang) {
   job_.deadlines.start.reset();
   job_.pending_stages.push_back({Stage::kDetect, job_.failure_began, lasts});
   BeginStage(Stage::kCollect);
-  const bool is_silence = hang.kind == HangKind::kSilence;
-  Tell(is_silence ? "aimaster.hang.found" : "aimaster.hang.exit-found", "",
-       is_silence ? SilenceText(hang) : ExitHangText(hang));
+  Tell(hang.kind == HangKind::kExit ? "aimaster.hang.exit-found" : "aimaster.hang.found", "", HangText(hang));
   if (!CaptureStacksOf("the job hangs")) DecideHang(nullptr);
 }
 
@@ -90,23 +103,27 @@ Judgement Transition::JudgeHang(const HangFound& hang, const StacksCaptured* sta
   if (culprits.empty() && is_quietest_known) root = *hang.quietest;
 
   Judgement judgement;
-  if (!culprits.empty() || !is_silence) judgement.root_rank = root;
+  if (!culprits.empty() || hang.kind == HangKind::kExit) judgement.root_rank = root;
   judgement.root_instance = job_.instance_of_rank[Value(root)];
   judgement.root_node = job_.instances[Value(judgement.root_instance)].node;
-  judgement.fault = is_silence ? "JobHang" : "JobExitHang";
+  judgement.fault = FaultOf(hang);
   judgement.category = "hang";
-  judgement.source = is_silence ? ErrorSource::kHang : ErrorSource::kExitHang;
+  judgement.source = SourceOf(hang.kind);
   judgement.retryable = Retryable::kYes;
-  judgement.message = is_silence ? SilenceText(hang) : ExitHangText(hang);
-  if (!culprits.empty()) {
+  judgement.message = HangText(hang);
+  if (!culprits.empty() && hang.kind == HangKind::kCommunication) {
+    judgement.message += "; the rarest call stack: " + stacks->where;  // of whom, the summary among the reasons says
+  } else if (!culprits.empty()) {
     judgement.message += "; " + CulpritsText(culprits, stacks->where);
   } else if (is_quietest_known) {
     judgement.message += "; longest silent: " + RankText(root) + " on " + job_.nodes.at(judgement.root_node).name;
   }
   judgement.reasons.push_back(judgement.message);
-  const std::string flag = is_silence ? "--job-hang-interval" : "--job-exit-hang-interval";
-  judgement.reasons.push_back("the interval is " + FormatDuration(hang.interval) + ", " +
-                              (hang.set_by ? "set through the SDK on node " + NodeText(*hang.set_by) : "of " + flag));
+  if (hang.kind != HangKind::kCommunication) {
+    const std::string flag = is_silence ? "--job-hang-interval" : "--job-exit-hang-interval";
+    judgement.reasons.push_back("the interval is " + FormatDuration(hang.interval) + ", " +
+                                (hang.set_by ? "set through the SDK on node " + NodeText(*hang.set_by) : "of " + flag));
+  }
   if (hang.is_advancing) {
     judgement.reasons.push_back(
         "silent but advancing: the steps that its ranks tell go on; by --hang-requires=log that makes no difference, "
@@ -122,7 +139,9 @@ Judgement Transition::JudgeHang(const HangFound& hang, const StacksCaptured* sta
     if (judgement.reasons.size() > kNamesInTextMax) break;
   }
 
-  if (culprits.empty()) culprits.push_back(root);
+  BlameCommunication(judgement);
+  if (!judgement.details.empty()) culprits.clear();  // who is named by that is known better
+  if (judgement.details.empty() && culprits.empty()) culprits.push_back(root);
   for (const Rank rank : culprits) {
     if (judgement.details.size() == kDetailsMax) break;
     judgement.details.push_back(HangDetail(judgement, rank));
@@ -142,6 +161,31 @@ FailureDetail Transition::HangDetail(const Judgement& judgement, Rank rank) cons
           .message = judgement.message,
           .source = judgement.source,
           .mpi_rank = std::nullopt};
+}
+
+std::string Transition::FaultOf(const HangFound& hang) const {
+  switch (hang.kind) {
+    case HangKind::kSilence:
+      return "JobHang";
+    case HangKind::kExit:
+      return "JobExitHang";
+    case HangKind::kCommunication:
+      break;
+  }
+  return job_.communication.empty() ? "JobHang" : job_.communication.front().kind;
+}
+
+std::string Transition::HangText(const HangFound& hang) const {
+  switch (hang.kind) {
+    case HangKind::kSilence:
+      return SilenceText(hang);
+    case HangKind::kExit:
+      return ExitHangText(hang);
+    case HangKind::kCommunication:
+      break;
+  }
+  return job_.communication.empty() ? "the job hangs"
+                                    : "the job hangs: " + CommunicationText(job_.communication.front());
 }
 
 std::string Transition::SilenceText(const HangFound& hang) const {

@@ -149,6 +149,7 @@ void Transition::StartAllInstances() {
   job_.ranks_started = now_.monotonic;
   job_.first_success.reset();
   job_.told_advancing.reset();
+  job_.communication.clear();
   for (size_t i = 0; i < job_.instances.size(); ++i) {
     const InstanceIndex index{static_cast<uint32_t>(i)};
     if (!IsDoneForGood(index)) StartTogether(index);

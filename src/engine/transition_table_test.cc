@@ -15,6 +15,7 @@ EngineHarness InPhase(Phase phase, ExecutionMode mode = ExecutionMode::kSync) {
   EngineHarness job(2, 2);
   job.spec.fault_tolerance.execution_mode = mode;
   job.spec.fault_tolerance.enable_job_hang_detection = true;
+  job.spec.fault_tolerance.enable_c4d_hang_detection = true;
   if (phase == Phase::kNew) return job;
   job.Submit();
   if (phase == Phase::kAcquiring) return job;
@@ -79,8 +80,10 @@ Event MakeEvent(size_t kind, const EngineHarness& job) {
     case 18:
       return HangFound{.round = state.round, .lasts = std::chrono::hours{1}, .interval = std::chrono::hours{1}};
     case 19:
-      return CustomMessageSent{one, Rank{1}, "loss is NaN"};
+      return CommunicationJudged{state.round, {{.kind = "RankCommHang", .level = C4dLogLevel::kError}}};
     case 20:
+      return CustomMessageSent{one, Rank{1}, "loss is NaN"};
+    case 21:
       return CheckpointTold{state.round, 80, Wall{std::chrono::seconds(1)}};
     default:
       return Tick{};
@@ -93,16 +96,16 @@ constexpr Phase kPhases[] = {Phase::kNew,        Phase::kAcquiring, Phase::kRese
 TEST(TransitionTableTest, EveryInputInEveryPhaseLeadsWhereTheTableSays) {
   // Rows: phases in their order. Columns: inputs in the order of Event. A letter is the phase that follows.
   //                        Submitted Master Joined Denied Lost Reserved Refused Started Ready Succeeded Failed Ended
-  //                        Evidence Judged Stop RetryableErrors StacksRequested StacksCaptured Hang Message Checkpoint
-  //                        Tick
-  const char* const table[] = {/* New        */ "A N N N N N N N N N N N N N N N N N N N N N",
-                               /* Acquiring  */ "A A A E A A A A A A A A A A E A A A A A A A",
-                               /* Reserving  */ "P P P P A R P P P P P P P P E P P P P P P P",
-                               /* Running    */ "R R R R C R R R R R C C R R S R R R C R R R",
-                               /* Collecting */ "C C C C J C C C C J J J C C S C C C C C C C",
-                               /* Judging    */ "J J J J J J J J J J J J J S S J J J J J J J",
-                               /* Stopping   */ "S S S S S S S S S S S S S S S S S S S S S S",
-                               /* Ended      */ "E E E E E E E E E E E E E E E E E E E E E E"};
+  //                        Evidence Judged Stop RetryableErrors StacksRequested StacksCaptured Hang Communication
+  //                        Message Checkpoint Tick
+  const char* const table[] = {/* New        */ "A N N N N N N N N N N N N N N N N N N N N N N",
+                               /* Acquiring  */ "A A A E A A A A A A A A A A E A A A A A A A A",
+                               /* Reserving  */ "P P P P A R P P P P P P P P E P P P P P P P P",
+                               /* Running    */ "R R R R C R R R R R C C R R S R R R C C R R R",
+                               /* Collecting */ "C C C C J C C C C J J J C C S C C C C C C C C",
+                               /* Judging    */ "J J J J J J J J J J J J J S S J J J J J J J J",
+                               /* Stopping   */ "S S S S S S S S S S S S S S S S S S S S S S S",
+                               /* Ended      */ "E E E E E E E E E E E E E E E E E E E E E E E"};
   const std::string letters = "NAPRCJSE";
   for (size_t phase = 0; phase < std::size(kPhases); ++phase) {
     for (size_t kind = 0; kind < kEventKinds; ++kind) {
@@ -117,14 +120,14 @@ TEST(TransitionTableTest, EveryInputInEveryPhaseLeadsWhereTheTableSays) {
 
 TEST(TransitionTableTest, InAnAsyncJobTheSameHoldsUntilAWorkerIsDecidedAbout) {
   // As above; only that who succeeds, or ends, while another is judged makes no failure of the job.
-  const char* const table[] = {/* New        */ "A N N N N N N N N N N N N N N N N N N N N N",
-                               /* Acquiring  */ "A A A E A A A A A A A A A A E A A A A A A A",
-                               /* Reserving  */ "P P P P A R P P P P P P P P E P P P P P P P",
-                               /* Running    */ "R R R R C R R R R R C C R R S R R R R R R R",
-                               /* Collecting */ "C C C C J C C C C J J J C C S C C C C C C C",
-                               /* Judging    */ "J J J J J J J J J J J J J S S J J J J J J J",
-                               /* Stopping   */ "S S S S S S S S S S S S S S S S S S S S S S",
-                               /* Ended      */ "E E E E E E E E E E E E E E E E E E E E E E"};
+  const char* const table[] = {/* New        */ "A N N N N N N N N N N N N N N N N N N N N N N",
+                               /* Acquiring  */ "A A A E A A A A A A A A A A E A A A A A A A A",
+                               /* Reserving  */ "P P P P A R P P P P P P P P E P P P P P P P P",
+                               /* Running    */ "R R R R C R R R R R C C R R S R R R R R R R R",
+                               /* Collecting */ "C C C C J C C C C J J J C C S C C C C C C C C",
+                               /* Judging    */ "J J J J J J J J J J J J J S S J J J J J J J J",
+                               /* Stopping   */ "S S S S S S S S S S S S S S S S S S S S S S S",
+                               /* Ended      */ "E E E E E E E E E E E E E E E E E E E E E E E"};
   const std::string letters = "NAPRCJSE";
   for (size_t phase = 0; phase < std::size(kPhases); ++phase) {
     for (size_t kind = 0; kind < kEventKinds; ++kind) {

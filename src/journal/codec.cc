@@ -11,17 +11,12 @@ namespace {
 
 // In the order of Event.
 constexpr std::array<std::string_view, std::variant_size_v<Event>> kEventKinds{
-    "JobSubmitted",      "MasterStarted",
-    "NodeJoined",        "NodeDenied",
-    "NodeLost",          "PortReserved",
-    "PortRefused",       "InstanceStarted",
-    "InstanceReady",     "RankSucceeded",
-    "RankFailed",        "InstanceEnded",
-    "EvidenceCollected", "FailureJudged",
-    "StopRequested",     "RetryableErrorsAdded",
-    "StacksRequested",   "StacksCaptured",
-    "HangFound",         "CustomMessageSent",
-    "CheckpointTold",    "Tick"};
+    "JobSubmitted",      "MasterStarted",  "NodeJoined",    "NodeDenied",
+    "NodeLost",          "PortReserved",   "PortRefused",   "InstanceStarted",
+    "InstanceReady",     "RankSucceeded",  "RankFailed",    "InstanceEnded",
+    "EvidenceCollected", "FailureJudged",  "StopRequested", "RetryableErrorsAdded",
+    "StacksRequested",   "StacksCaptured", "HangFound",     "CommunicationJudged",
+    "CustomMessageSent", "CheckpointTold", "Tick"};
 
 template <size_t kIndex = 0>
 Result<Event> DecodeEventOfKind(std::string_view kind, const json& from) {

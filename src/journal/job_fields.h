@@ -58,6 +58,8 @@ inline std::string_view Name(HangKind kind) {
       return "silence";
     case HangKind::kExit:
       return "exit";
+    case HangKind::kCommunication:
+      return "communication";
   }
   return "unknown";
 }
@@ -221,6 +223,12 @@ AIMASTER_FIELDS(HangFound) {
   v("set_by", x.set_by), v("is_advancing", x.is_advancing), v("quietest", x.quietest);
   v("quietest_for_ns", x.quietest_for);
 }
+AIMASTER_FIELDS(CommunicationVerdict) {
+  v("kind", x.kind), v("level", x.level), v("ranks", x.ranks), v("instances", x.instances);
+  v("nodes", x.nodes), v("is_culprit", x.is_culprit), v("suspects_node", x.suspects_node), v("text", x.text),
+      v("lasts_ns", x.lasts), v("evidence", x.evidence);
+}
+AIMASTER_FIELDS(CommunicationJudged) { v("round", x.round), v("verdicts", x.verdicts); }
 AIMASTER_FIELDS(StacksRequested) { v("by", x.by); }
 AIMASTER_FIELDS(StacksCaptured) {
   v("capture", x.capture), v("ranks_asked", x.ranks_asked), v("ranks_answered", x.ranks_answered);
@@ -306,6 +314,7 @@ AIMASTER_FIELDS(StateRest) {
   v("free_restarts", p.free_restarts), v("same_step", p.same_step), v("outside_failures", p.outside_failures);
   v("retryable_texts", p.retryable_texts), v("ranks_started_ns", p.ranks_started), v("not_before_ns", p.not_before);
   v("first_success_ns", p.first_success), v("hang", p.hang);
+  v("communication", p.communication);
   v("late_stop_by", p.late_stop_by);
   v("told_advancing_ns", p.told_advancing);
   v("pending_stages", p.pending_stages), v("failure_began", p.failure_began), v("stop_began_ns", p.stop_began);

@@ -104,6 +104,15 @@ Result<JobSnapshot> JobReader::ReadSnapshot() {
   return snapshot;
 }
 
+Result<std::vector<Input>> JobReader::ReadCommunication() {
+  std::vector<Input> inputs;
+  const Status read =
+      ForEachRow(database_, "SELECT seq, body FROM input WHERE kind = 'CommunicationJudged' ORDER BY seq",
+                 Collect(inputs, DecodeInput));
+  if (!read) return std::unexpected(read.error());
+  return inputs;
+}
+
 Result<std::vector<Decision>> JobReader::ReadDecisions() {
   std::vector<Decision> decisions;
   const Status read =

@@ -44,6 +44,8 @@ class JobReader {
 
   Result<JobSummary> ReadSummary();
   Result<JobSnapshot> ReadSnapshot();
+  // What C4D has found: inputs of the kind CommunicationJudged, in order.
+  Result<std::vector<Input>> ReadCommunication();
   Result<std::vector<Decision>> ReadDecisions();
   // The same with what they rest on; see explanation.h.
   Result<std::vector<Explanation>> ReadExplanations() { return aimaster::ReadExplanations(database_); }

@@ -54,6 +54,13 @@ Status CheckPlausible(const Input& input) {
       if (time < Duration::zero() || !IsPlausible(time)) return Implausible("how long a job has been hanging");
     }
   }
+  if (const auto* judged = std::get_if<CommunicationJudged>(&input.event)) {
+    for (const CommunicationVerdict& verdict : judged->verdicts) {
+      if (verdict.lasts < Duration::zero() || !IsPlausible(verdict.lasts)) {
+        return Implausible("how long a communication has been hanging");
+      }
+    }
+  }
   return {};
 }
 

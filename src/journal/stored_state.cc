@@ -75,6 +75,14 @@ Status CheckRows(const JobSpec& spec, const StoredState& stored) {
   if (const auto& hang = rest.progress.hang; hang && hang->quietest && Value(*hang->quietest) >= ranks) {
     return DoesNotFit("a rank hangs that there is not");
   }
+  for (const CommunicationVerdict& verdict : rest.progress.communication) {
+    if (std::ranges::any_of(verdict.instances, [&](InstanceIndex i) { return Value(i) >= layout.size(); })) {
+      return DoesNotFit("an instance communicates that there is not");
+    }
+    if (!verdict.instances.empty() && verdict.instances.size() != verdict.ranks.size()) {
+      return DoesNotFit("where ranks are that communicate");
+    }
+  }
   if (std::ranges::any_of(rest.progress.dumping_core, [&](Rank rank) { return Value(rank) >= ranks; }) ||
       std::ranges::any_of(rest.progress.failed_workers, [&](InstanceIndex i) { return Value(i) >= layout.size(); })) {
     return DoesNotFit("it names a rank or an instance that there is not");
