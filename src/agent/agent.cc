@@ -13,6 +13,7 @@
 #include "agent/limits.h"
 #include "agent/log.h"
 #include "agent/mpi_launch.h"
+#include "agent/record_folder.h"
 #include "agent/small_file.h"
 #include "core/clocks.h"
 #include "core/overloaded.h"
@@ -124,6 +125,7 @@ Attempts::Callbacks Agent::MakeAttemptCallbacks() {
           .on_running =
               [this](const AttemptLife& attempt) {
                 logs_.Add(attempt.claim(), false);
+                records_.Add(attempt.key(), attempt.directory());
                 OnRoundOf(attempt);
               },
           .on_ended = [this](const AttemptLife& attempt) { OnEnded(attempt); },
@@ -151,6 +153,7 @@ void Agent::Run() {
   logs_.SetMaxBytes(file_.log_max_bytes);
   LogInfo("agent of " + options_.node_name + ", process " + std::to_string(file_.process.pid));
   if (const Status opened = lease_.Open(MonotonicNow()); !opened) LogError(opened.error().message);
+  SweepRecordFolders();
   LookAtLease();
   ServeRanks();
   patient_until_ = MonotonicNow() + kUnreadableMax;
@@ -233,7 +236,7 @@ void Agent::SayHeartbeat() {
   const Moment now = Now();
   LogActivity activity = logs_.ActivityAt(now.monotonic);
   activity.look = look_;
-  Perform(conversation_.Heartbeat(now, activity, tidings_));
+  Perform(conversation_.Heartbeat(now, activity, tidings_, records_.Summary()));
 }
 
 void Agent::BeatSoon(int times) {
@@ -293,6 +296,9 @@ void Agent::Obey(const v1::Command& command) {
     case v1::Command::kLookNow:
       look_ = command.look_now().number();
       SayHeartbeat();
+      break;
+    case v1::Command::kReadRecords:
+      SendRecords(command.read_records().number());
       break;
     case v1::Command::kShutdown:
       LogInfo("the job has ended");
@@ -363,6 +369,11 @@ void Agent::AnswerCollections() {
   if (!collections_.empty()) collection_timer_.After(kPollFirst, [this] { AnswerCollections(); });
 }
 
+void Agent::SendRecords(uint64_t number) {
+  if (link_.queued_bytes() >= kHeartbeatQueueMaxBytes) return;
+  for (v1::Records& records : records_.ReadAll(number)) Perform(conversation_.SendRecords(std::move(records)));
+}
+
 // ---- attempts ----
 
 void Agent::OnRankEnded(const AttemptLife& attempt, RankEnd& end) {
@@ -397,6 +408,8 @@ void Agent::OnEnded(const AttemptLife& attempt) {
   if (attempt.holds_master_port) ports_.ReleaseAll();
   if (attempt.own_port != 0) ports_.Release(attempt.own_port);
   logs_.Remove(attempt.key());
+  records_.Remove(attempt.key());
+  RemoveRecordFolder(attempt.directory());
   core_dumps_.Forget(attempt.key());
   tidings_.Forget(attempt.key());
   ExitWhenIdle();

@@ -23,6 +23,7 @@
 #include "agent/oom_kills.h"
 #include "agent/owed_files.h"
 #include "agent/port_holder.h"
+#include "agent/record_watch.h"
 #include "agent/sdk_api.h"
 #include "agent/stack_helper.h"
 #include "agent/tidings.h"
@@ -97,6 +98,7 @@ class Agent : private SdkApi::Node {
   void AnswerCollections();
   void CaptureStacks(const v1::CaptureStacks& order);  // agent_stacks.cc
   void ReportStacks(uint32_t capture, std::string document);
+  void SendRecords(uint64_t number);
 
   // What ranks say (agent_sdk.cc).
   void ServeRanks();
@@ -142,6 +144,7 @@ class Agent : private SdkApi::Node {
   uint32_t reservation_ = 0;  // the last one that was answered with a port
   std::vector<uint16_t> reserved_ports_;
   LogWatch logs_;
+  RecordWatch records_;
   Attempts attempts_;
   CoreDumpWatch core_dumps_;
   MasterLink link_;

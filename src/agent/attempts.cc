@@ -15,6 +15,7 @@
 #include "agent/limits.h"
 #include "agent/log.h"
 #include "agent/mpi_launch.h"
+#include "agent/probes.h"
 #include "agent/small_file.h"
 
 namespace aimaster::agent {
@@ -364,6 +365,7 @@ void Attempts::Launch(const v1::StartInstance& start, const v1::JobConfig& job, 
   const AttemptDirectory directory = DirectoryOf({claim.instance_name, claim.key.attempt});
   agent::Launch launch = MakeLaunch(claim, directory, options_.lease, options_.socket, start, job);
   const auto files = AddMpi(start.mpi(), directory, options_.mpi, launch);
+  if (job.records_communication()) AddProbes(directory, options_.mpi.programs, launch);
   if (IsIdle()) own_descriptors_ = CountDescriptors();
   LogInfo("starting " + ToText(claim.key) + " (" + start.instance_name() + "), round " + std::to_string(start.round()));
   AttemptLife& life = Add(directory, std::move(claim));

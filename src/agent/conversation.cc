@@ -181,7 +181,8 @@ size_t Conversation::CountUnacknowledged(v1::Report::BodyCase kind) const {
   return static_cast<size_t>(std::ranges::count(queue_.unacknowledged(), kind, &v1::Report::body_case));
 }
 
-Steps Conversation::Heartbeat(Moment now, const LogActivity& activity, const Tidings& tidings) {
+Steps Conversation::Heartbeat(Moment now, const LogActivity& activity, const Tidings& tidings,
+                              std::optional<v1::Communication> communication) {
   if (!is_welcomed()) return {};
   const ClockEstimate clock = clock_.Estimate();
   v1::ToMaster message;
@@ -199,6 +200,14 @@ Steps Conversation::Heartbeat(Moment now, const LogActivity& activity, const Tid
   }
   heartbeat.set_look(activity.look);
   AddTidings(tidings, heartbeat);
+  if (communication) *heartbeat.mutable_communication() = std::move(*communication);
+  return {ToSend(message)};
+}
+
+Steps Conversation::SendRecords(v1::Records records) {
+  if (!is_welcomed()) return {};
+  v1::ToMaster message;
+  *message.mutable_records() = std::move(records);
   return {ToSend(message)};
 }
 

@@ -87,7 +87,9 @@ class Conversation {
 
   // Keeps the report until it is acknowledged. One that says the same as one still kept is left out.
   Steps Say(v1::Report report);
-  Steps Heartbeat(Moment now, const LogActivity& activity, const Tidings& tidings = {});
+  Steps Heartbeat(Moment now, const LogActivity& activity, const Tidings& tidings = {},
+                  std::optional<v1::Communication> communication = {});
+  Steps SendRecords(v1::Records records);
 
   bool is_welcomed() const { return state_ == State::kWelcomed; }
   uint64_t greatest_epoch() const { return greatest_epoch_; }

@@ -134,6 +134,7 @@ Status Check(const v1::Command& command) {
     case v1::Command::kCollectEvidence:
     case v1::Command::kShutdown:
     case v1::Command::kLookNow:
+    case v1::Command::kReadRecords:
     case v1::Command::BODY_NOT_SET:  // of a newer master
       return {};
   }

@@ -117,6 +117,12 @@ inline constexpr size_t kScanStartBytes = 4 << 10;      // in which a line shoul
 static_assert(kErrorTextMaxBytes < kLogTailMaxBytes && kLogTailMaxBytes <= kScanOnAdoption &&
               kScanOnAdoption <= kScanBehindMax && kScanBehindMax <= kScanPerLook);
 
+// Records of communication.
+inline constexpr size_t kRecordsMax = 4096;  // processes of this node
+inline constexpr size_t kRecordsMessageBytes = 512
+                                               << 10;  // a message has 1 MiB, the record of a process some kilobytes
+inline constexpr auto kNewRecordFolder = 10min;
+
 // Logs.
 inline constexpr auto kLogTick = 1s;
 inline constexpr auto kLogTickFast = 100ms;

@@ -129,6 +129,8 @@ v1::JobConfig MakeJobConfig(const JobSpec& spec) {
   config.set_stop_grace_ms(Milliseconds(spec.timing.stop_grace));
   config.set_orphan_timeout_ms(Milliseconds(spec.timing.orphan_timeout));
   config.set_log_max_bytes(spec.log_max_bytes);
+  const FaultToleranceParameters& parameters = spec.fault_tolerance;
+  config.set_records_communication(parameters.enable_c4d_hang_detection && parameters.enable_job_hang_detection);
   return config;
 }
 

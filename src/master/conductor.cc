@@ -30,7 +30,8 @@ Conductor::Conductor(Epoch epoch, std::filesystem::path job_directory, Engine en
       job_directory_(std::move(job_directory)),
       engine_(std::move(engine)),
       rules_(&rules),
-      hangs_(epoch) {}
+      hangs_(epoch),
+      communication_(epoch) {}
 
 void Conductor::Begin(Moment now, const JobSpec& spec, std::string engine_change) {
   if (engine_.job().phase == Phase::kEnded) {  // the predecessor died over its goodbyes: agents that ask are told
@@ -198,7 +199,8 @@ std::optional<Monotonic> Conductor::NextDeadline() const {
   std::optional<Monotonic> next = is_writing_ || !trouble_.empty() ? std::nullopt : engine_.NextDeadline();
   if (next && not_before_) next = std::max(*next, *not_before_);
   const std::optional<Monotonic> look = LooksForHang() ? hangs_.NextLook(engine_.job()) : std::nullopt;
-  for (const std::optional<Monotonic>& own : {farewell_, stacks_.deadline(), look}) {
+  const std::optional<Monotonic> answers = LooksForHang() ? communication_.NextLook(engine_.job()) : std::nullopt;
+  for (const std::optional<Monotonic>& own : {farewell_, stacks_.deadline(), look, answers}) {
     if (own && (!next || *own < *next)) next = own;
   }
   return next;
@@ -385,8 +387,13 @@ void Conductor::Hear(Moment now, NodeIndex node, ConnectionId connection, std::s
     if (!is_read_only_) {
       LookAtGaps(now, node, connection);
       hangs_.Heard(now.monotonic, node, message.heartbeat(), engine_.job());
+      communication_.Heard(now.monotonic, node, message.heartbeat(), engine_.job());
       LookForHang(now);
     }
+  }
+  if (message.has_records() && !is_read_only_) {
+    communication_.Take(node, message.records(), engine_.job());
+    LookForHang(now);
   }
   if (message.has_report() && !is_read_only_) TakeIn(now, node, link, message.report());
 }
@@ -405,7 +412,18 @@ void Conductor::LookForHang(Moment now) {
     command.mutable_look_now()->set_number(answer.number);
     SendCommand(node, std::move(command));
   }
-  if (answer.found) Feed(now, std::move(*answer.found));
+  if (answer.found) return Feed(now, std::move(*answer.found));
+  LookAtCommunication(now);
+}
+
+void Conductor::LookAtCommunication(Moment now) {
+  CommunicationWatch::Answer answer = communication_.Look(now.monotonic, engine_.job());
+  for (const NodeIndex node : answer.ask) {
+    v1::Command command;
+    command.mutable_read_records()->set_number(answer.number);
+    SendCommand(node, std::move(command));
+  }
+  if (answer.judged) Feed(now, std::move(*answer.judged));
 }
 
 void Conductor::TakeIn(Moment now, NodeIndex node, AgentLink& link, const v1::Report& report) {

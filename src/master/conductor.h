@@ -28,6 +28,7 @@
 #include "engine/layout.h"
 #include "journal/journal.h"
 #include "master/agent_table.h"
+#include "master/communication_watch.h"
 #include "master/hang_watch.h"
 #include "master/stack_collector.h"
 
@@ -140,6 +141,7 @@ class Conductor {
   void TakeIn(Moment now, NodeIndex node, AgentLink& link, const v1::Report& report);
   void FindGaps(NodeIndex node, ConnectionId connection, const v1::Hello& hello);
   void LookForHang(Moment now);
+  void LookAtCommunication(Moment now);
   bool LooksForHang() const;
   void TellPause(Moment now);
   void LookAtGaps(Moment now, NodeIndex node, ConnectionId connection);
@@ -155,6 +157,7 @@ class Conductor {
   const RuleTable* rules_;
   AgentTable agents_;
   HangWatch hangs_;
+  CommunicationWatch communication_;
   // What should run on a node, for it is known to have started there, and what its agent did not name when it came.
   struct Gaps {
     ConnectionId connection = kNoConnection;

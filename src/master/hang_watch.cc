@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "core/parameter_table.h"
+#include "master/job_life.h"
 
 namespace aimaster {
 namespace {
@@ -18,22 +19,6 @@ Monotonic OnOurClock(Monotonic now, const v1::Heartbeat& heartbeat, uint64_t at_
   const auto at = static_cast<int64_t>(std::min<uint64_t>(at_ns, INT64_MAX / 2));
   const auto said = std::clamp<int64_t>(heartbeat.monotonic_ns(), 0, INT64_MAX / 2);
   return {now.since_origin - Bounded(said - at)};
-}
-
-std::set<NodeIndex> NodesWithRanks(const JobState& job) {
-  std::set<NodeIndex> nodes;
-  for (const InstanceState& instance : job.instances) {
-    if (instance.live) nodes.insert(instance.node);
-  }
-  return nodes;
-}
-
-// When the last rank's program was executed: the stage `ready` begins there.
-std::optional<Monotonic> RanksUp(const JobState& job) {
-  if (job.phase != Phase::kRunning || job.tallies.started != job.instances.size()) return std::nullopt;
-  const std::vector<StageTime>& stages = job.rounds.back().stages;
-  const auto ready = std::ranges::find(stages.rbegin(), stages.rend(), Stage::kReady, &StageTime::stage);
-  return ready == stages.rend() ? std::nullopt : std::optional(ready->start.monotonic);
 }
 
 bool IsWatched(const JobState& job) {

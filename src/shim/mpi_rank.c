@@ -50,11 +50,32 @@ static uint32_t NumberRank(void) {
   return rank < kLaunchMaxNumber ? (uint32_t)rank : 0;
 }
 
+// A path with a space or a colon in it can't be said in LD_PRELOAD; then, and where the library is missing, nothing is
+// recorded, which the master notices.
+static void PreloadProbe(void) {
+  if (!getenv(AIMASTER_C4D_DIR)) return;
+  char path[PATH_MAX];
+  const ssize_t length = readlink("/proc/self/exe", path, sizeof path - 1);
+  if (length <= 0) return;
+  path[length] = '\0';
+  const char* name = IsOpenMpi() ? "libaimaster-pmpi-openmpi.so" : "libaimaster-pmpi-mpich.so";
+  char* slash = strrchr(path, '/');
+  if (!slash || (size_t)(slash + 1 - path) + strlen(name) >= sizeof path) return;
+  strcpy(slash + 1, name);
+  if (strpbrk(path, " :") || access(path, R_OK) != 0) return;
+  const char* others = getenv("LD_PRELOAD");
+  static char all[2 * PATH_MAX];
+  const bool has_others = others && *others;
+  const int size = snprintf(all, sizeof all, "%s%s%s", path, has_others ? ":" : "", has_others ? others : "");
+  if (size > 0 && (size_t)size < sizeof all) setenv("LD_PRELOAD", all, 1);
+}
+
 static _Noreturn void BecomeRank(char** argv, const sigset_t* mask, bool child_was_ignored, int failure, pid_t parent) {
   prctl(PR_SET_PDEATHSIG, SIGKILL);
   prctl(PR_SET_PTRACER, PR_SET_PTRACER_ANY, 0, 0, 0);  // as in rank.c
   if (getppid() != parent) _exit(126);                 // it was killed before the line above
   if (child_was_ignored) signal(SIGCHLD, SIG_IGN);
+  PreloadProbe();
   sigprocmask(SIG_SETMASK, mask, NULL);
   const int32_t error = Execute(argv, environ);
   (void)!write(failure, &error, sizeof error);

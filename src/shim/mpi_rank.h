@@ -12,6 +12,11 @@
 // The folder then also holds `watched`: whoever finds it there knows that a rank of which nothing is written did not
 // fail by itself, whatever the launcher says.
 //
+// Where the job records what it communicates (AIMASTER_C4D_DIR, probe/record.h), the rank gets the library that does so
+// for the MPI by which it was started: each MPI has types of its own behind the same names, so that the wrong library
+// would break the program, and here is the last place that knows which one it is. In a program that is none of MPI's,
+// such as a shell around it, the library does nothing.
+//
 // The rank finds RANK, WORLD_SIZE, LOCAL_RANK and LOCAL_WORLD_SIZE in its environment, whichever library numbers it.
 #ifndef AIMASTER_SHIM_MPI_RANK_H_
 #define AIMASTER_SHIM_MPI_RANK_H_
@@ -20,6 +25,7 @@
 #define AIMASTER_MPI_DIR "AIMASTER_MPI_DIR"
 #define AIMASTER_MPI_EXIT_SUFFIX ".exit.json"
 #define AIMASTER_MPI_WATCHED "watched"
+#define AIMASTER_C4D_DIR "AIMASTER_C4D_DIR"
 
 // `argv` is the rank's command. Returns only when there is nothing to run.
 int RunMpiRank(char** argv);

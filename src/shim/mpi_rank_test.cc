@@ -75,6 +75,24 @@ TEST_F(MpiRank, TheRankKnowsItsNumberWhicheverLibraryGaveIt) {
   }
 }
 
+// Of a shim that has such libraries beside it, as this one may or may not.
+TEST_F(MpiRank, GetsTheLibraryThatRecordsForItsMpiWhereAJobIsRecorded) {
+  const Words say{"/bin/sh", "-c", "echo \"$LD_PRELOAD\" > $FOLDER/preloaded"};
+  setenv("LD_PRELOAD", "", 1);
+  EXPECT_EQ(Run(say), 0);
+  EXPECT_EQ(Read("preloaded"), "\n") << "nobody asked for it";
+  setenv("AIMASTER_C4D_DIR", "/nowhere", 1);
+  for (const bool is_openmpi : {true, false}) {
+    const fs::path library =
+        fs::path(ShimPath()).parent_path() / (is_openmpi ? "libaimaster-pmpi-openmpi.so" : "libaimaster-pmpi-mpich.so");
+    const bool is_here = fs::exists(library);
+    EXPECT_EQ(Run(say, is_openmpi), 0);
+    EXPECT_EQ(Read("preloaded"), is_here ? library.string() + "\n" : "\n");
+  }
+  unsetenv("AIMASTER_C4D_DIR");
+  unsetenv("LD_PRELOAD");
+}
+
 TEST_F(MpiRank, AProgramThatIsNotThereIsNamed) {
   EXPECT_EQ(Run({"./no-such-program"}), 127);
   EXPECT_EQ(Exit()["exec_errno"], ENOENT);

@@ -267,6 +267,7 @@ void SimAgent::Obey(const v1::Command& command) {
     }
     case v1::Command::kRetryableErrors:
     case v1::Command::kSignalInstances:
+    case v1::Command::kReadRecords:  // nothing is recorded here
     case v1::Command::BODY_NOT_SET:
       break;
   }

@@ -46,7 +46,8 @@ class DurableFirst : public Watcher {
             "texts that make a failure retryable");
       case v1::Command::kCaptureStacks:
         return Expect(command.capture_stacks().capture() <= history.job().stacks.number, "a capture of stacks");
-      case v1::Command::kLookNow:  // changes nothing
+      case v1::Command::kLookNow:  // these change nothing
+      case v1::Command::kReadRecords:
       case v1::Command::kSignalInstances:
       case v1::Command::BODY_NOT_SET:
         break;

@@ -1,0 +1,45 @@
+// RecordWatch reads what the ranks that run here record of their communication. Once a second it only looks for how
+// long somebody has been waiting; the whole is read when the master asks, who does so once that has become long.
+//
+// Sending the whole every second was rejected: a job of thousands of ranks would tell its master megabytes each second
+// of which nothing is of interest.
+#pragma once
+
+#include <cstddef>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "agent/attempt_files.h"
+#include "aimaster/v1/agent.pb.h"
+#include "c4d/record_observation.h"
+
+namespace aimaster::agent {
+
+class RecordWatch {
+ public:
+  // Of an attempt that runs. One whose ranks record nothing is left out.
+  void Add(AttemptKey key, const AttemptDirectory& directory);
+  void Remove(AttemptKey key) { folders_.erase(key); }
+
+  // None: nothing that runs here records.
+  std::optional<v1::Communication> Summary();
+  // In messages of at most kRecordsMessageBytes and a process.
+  std::vector<v1::Records> ReadAll(uint64_t number);
+
+ private:
+  struct Reading {
+    AttemptKey key;
+    std::string folder;
+    c4d::Record record;
+  };
+  // Of processes that communicate and have told their rank.
+  std::vector<Reading> Read();
+  void ReadFolder(AttemptKey key, const std::string& folder, std::vector<Reading>& readings);
+
+  std::map<AttemptKey, std::string> folders_;
+  std::vector<std::byte> buffer_;
+};
+
+}  // namespace aimaster::agent

@@ -1,0 +1,241 @@
+#include "master/communication_watch.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "c4d/hangs.h"
+#include "c4d/verdict_words.h"
+#include "core/c4d_environment.h"
+#include "master/job_life.h"
+#include "wire/record_message.h"
+
+namespace aimaster {
+namespace {
+
+constexpr Duration kHeartbeat = std::chrono::seconds{1};  // of agents
+constexpr size_t kVerdictsToldMax = 32;
+constexpr size_t kRanksToldMax = 4096;
+constexpr size_t kEvidenceToldMax = 12;
+constexpr auto kHoldMax = static_cast<uint32_t>(c4d::Hold::kKernel);
+constexpr int64_t kWaitMaxNs = int64_t{1} << 61;
+
+bool IsWatched(const JobState& job) {
+  const FaultToleranceParameters& parameters = job.spec.fault_tolerance;
+  return !IsAsync(job) && parameters.enable_job_hang_detection && parameters.enable_c4d_hang_detection;
+}
+
+// They were checked when the job was submitted.
+c4d::HangTiming TimingOf(const JobState& job) {
+  const std::map<std::string, std::string>& settings = job.spec.fault_tolerance.c4d_common_envs;
+  c4d::HangTiming timing;
+  if (const auto found = settings.find("C4D_HANG_TIMEOUT"); found != settings.end()) {
+    if (const Result<Duration> timeout = ParseC4dTime(found->second)) timing.timeout = *timeout;
+  }
+  if (const auto found = settings.find("C4D_HANG_TIMES"); found != settings.end()) {
+    timing.times = ParseC4dTimes(found->second).value_or(timing.times);
+  }
+  return timing;
+}
+
+C4dLogLevel LevelOf(c4d::Level level) {
+  switch (level) {
+    case c4d::Level::kInfo:
+      return C4dLogLevel::kInfo;
+    case c4d::Level::kWarning:
+      return C4dLogLevel::kWarning;
+    case c4d::Level::kError:
+      break;
+  }
+  return C4dLogLevel::kError;
+}
+
+bool IsHangOfRanks(c4d::VerdictKind kind) {
+  return kind == c4d::VerdictKind::kRankCommHang || kind == c4d::VerdictKind::kRankNonCommHang ||
+         kind == c4d::VerdictKind::kCollectiveMismatch;
+}
+
+// Of two conclusions, whether they say the same of somebody: for how long it has been so, and by what, may differ.
+bool SaysTheSame(const CommunicationVerdict& a, const CommunicationVerdict& b) {
+  return a.kind == b.kind && a.ranks == b.ranks && a.level == b.level;
+}
+
+bool SaysAllTheSame(const std::vector<CommunicationVerdict>& a, const std::vector<CommunicationVerdict>& b) {
+  return std::ranges::equal(a, b, SaysTheSame);
+}
+
+}  // namespace
+
+// ---- the job's life ----
+
+void CommunicationWatch::Follow(const JobState& job) {
+  if (job.round == round_ && job.ranks_started == ranks_started_) return;
+  round_ = job.round;
+  ranks_started_ = job.ranks_started;
+  nodes_.clear();
+  is_waiting_ = false;
+  records_.clear();
+  last_.clear();
+  is_settled_ = true;
+  looked_.reset();
+}
+
+// ---- what nodes say ----
+
+void CommunicationWatch::Heard(Monotonic now, NodeIndex node, const v1::Heartbeat& heartbeat, const JobState& job) {
+  if (!IsWatched(job)) return;
+  Follow(job);
+  const v1::Communication& communication = heartbeat.communication();
+  Hearing& hearing = nodes_[node];
+  hearing = {.heard = now, .processes = communication.processes(), .longest_wait = {}};
+  if (communication.has_longest_wait_ns()) {
+    hearing.longest_wait = Duration(std::clamp<int64_t>(communication.longest_wait_ns(), 0, kWaitMaxNs));
+  }
+}
+
+void CommunicationWatch::Take(NodeIndex node, const v1::Records& records, const JobState& job) {
+  if (!is_waiting_ || records.number() != number_ || !unanswered_.contains(node)) return;
+  if (!records.more_follow()) unanswered_.erase(node);
+  for (const v1::ProcessRecord& process : records.processes()) {
+    const v1::AttemptId& id = process.id();
+    if (id.instance() >= job.instances.size()) continue;
+    const InstanceState& instance = job.instances[id.instance()];
+    if (!instance.live || instance.node != node || Value(instance.attempt) != id.attempt()) continue;
+    std::optional<c4d::Record> record = FromMessage(process);
+    if (!record || !record->world_rank) continue;
+    const auto hold = static_cast<c4d::Hold>(std::min<uint32_t>(process.hold(), kHoldMax));
+    records_.push_back({.instance = InstanceIndex{id.instance()}, .hold = hold, .record = std::move(*record)});
+  }
+}
+
+// ---- what follows ----
+
+std::optional<Monotonic> CommunicationWatch::StuckAt(const JobState& job) const {
+  const Duration timeout = TimingOf(job).timeout;
+  std::optional<Monotonic> at;
+  for (const auto& [node, hearing] : nodes_) {
+    if (!hearing.longest_wait) continue;
+    const Monotonic then = hearing.heard + std::max(timeout - *hearing.longest_wait, Duration::zero());
+    if (then - hearing.heard <= kHeartbeat && (!at || then < *at)) at = then;
+  }
+  return at;
+}
+
+bool CommunicationWatch::IsNothingRecorded(Monotonic now, const JobState& job) const {
+  const std::optional<Monotonic> up = RanksUp(job);
+  if (!up || now - *up < kNoDataAfter) return false;
+  const std::set<NodeIndex> wanted = NodesWithRanks(job);
+  return std::ranges::all_of(wanted, [&](NodeIndex node) {
+    const auto found = nodes_.find(node);
+    return found != nodes_.end() && found->second.processes == 0;
+  });
+}
+
+CommunicationWatch::Answer CommunicationWatch::Look(Monotonic now, const JobState& job) {
+  Answer answer;
+  if (!IsWatched(job)) return answer;
+  Follow(job);
+  if (job.phase != Phase::kRunning) {
+    is_waiting_ = false;
+    return answer;
+  }
+  if (is_waiting_) {
+    if (!unanswered_.empty() && now - *looked_ < kAnswerMax) return answer;
+    is_waiting_ = false;
+    Settle(Conclude(job), job, answer);
+    return answer;
+  }
+  if (looked_ && now - *looked_ < Pause()) return answer;
+  const std::optional<Monotonic> stuck = StuckAt(job);
+  looked_ = now;
+  if (stuck && *stuck <= now) {
+    Ask(job, answer);
+  } else if (IsNothingRecorded(now, job)) {
+    const c4d::Verdict nothing{.kind = c4d::VerdictKind::kNoProbeData, .level = c4d::Level::kWarning};
+    last_ = {Translate(nothing, {}, job)};
+    Settle(last_, job, answer);
+  } else if (!job.communication.empty()) {
+    Settle({}, job, answer);
+  } else {
+    last_.clear();
+    is_settled_ = true;
+    looked_.reset();
+  }
+  return answer;
+}
+
+std::optional<Monotonic> CommunicationWatch::NextLook(const JobState& job) const {
+  if (!IsWatched(job) || job.phase != Phase::kRunning) return std::nullopt;
+  if (is_waiting_) return *looked_ + kAnswerMax;
+  std::optional<Monotonic> next = StuckAt(job);
+  if (!is_settled_ && looked_) next = *looked_;
+  if (next && looked_) next = std::max(*next, *looked_ + Pause());
+  return next;
+}
+
+void CommunicationWatch::Ask(const JobState& job, Answer& answer) {
+  ++number_;
+  is_waiting_ = true;
+  records_.clear();
+  unanswered_ = NodesWithRanks(job);
+  answer.ask.assign(unanswered_.begin(), unanswered_.end());
+  answer.number = number_;
+}
+
+// Ranks are those of the program: of MPI its own, which are more than the job knows of.
+CommunicationWatch::Verdicts CommunicationWatch::Conclude(const JobState& job) {
+  std::map<Rank, InstanceIndex> places;
+  std::vector<c4d::RankRecord> records;
+  const bool is_mpi = job.spec.framework == Framework::kMpi;
+  auto ranks = is_mpi ? 0u : static_cast<uint32_t>(job.rank_ended.size());
+  for (Taken& taken : std::exchange(records_, {})) {
+    const Rank rank = *taken.record.world_rank;
+    if (is_mpi) ranks = std::min(std::max(ranks, taken.record.world_size), c4d::kRecordRanksMax);
+    places[rank] = taken.instance;
+    records.push_back({.rank = rank, .hold = taken.hold, .record = std::move(taken.record)});
+  }
+  const c4d::ObservedRecords observed = c4d::ObserveRecords(records, ranks);
+  Verdicts verdicts;
+  for (const c4d::Verdict& verdict : c4d::FindHangs(observed.observation, TimingOf(job))) {
+    if (verdicts.size() == kVerdictsToldMax) break;
+    verdicts.push_back(Translate(verdict, places, job));
+  }
+  return verdicts;
+}
+
+CommunicationVerdict CommunicationWatch::Translate(const c4d::Verdict& verdict,
+                                                   const std::map<Rank, InstanceIndex>& places,
+                                                   const JobState& job) const {
+  CommunicationVerdict told{.kind = std::string(c4d::Name(verdict.kind)),
+                            .level = LevelOf(verdict.level),
+                            .ranks = verdict.ranks,
+                            .is_culprit = IsHangOfRanks(verdict.kind) && !verdict.is_group,
+                            .suspects_node = verdict.kind == c4d::VerdictKind::kRankCommHang && !verdict.is_group,
+                            .text = c4d::Sentence(verdict),
+                            .lasts = std::max(verdict.since.value_or(Duration::zero()), Duration::zero())};
+  if (told.ranks.size() > kRanksToldMax) told.ranks.resize(kRanksToldMax);
+  for (const Rank rank : told.ranks) {
+    const auto place = places.find(rank);
+    if (place != places.end()) told.instances.push_back(place->second);
+  }
+  if (told.instances.size() != told.ranks.size()) told.instances.clear();
+  std::set<NodeIndex> nodes;
+  for (const InstanceIndex instance : told.instances) nodes.insert(job.instances[Value(instance)].node);
+  told.nodes.assign(nodes.begin(), nodes.end());
+  if (verdict.kind == c4d::VerdictKind::kNoProbeData && verdict.ranks.empty()) {
+    told.text = "no rank has told what it communicates: C4D sees nothing of this job";
+  }
+  for (const std::string& sentence : verdict.evidence) {
+    if (told.evidence.size() < kEvidenceToldMax) told.evidence.push_back(sentence);
+  }
+  return told;
+}
+
+void CommunicationWatch::Settle(Verdicts verdicts, const JobState& job, Answer& answer) {
+  const bool is_confirmed = SaysAllTheSame(verdicts, last_);
+  last_ = std::move(verdicts);
+  is_settled_ = is_confirmed;
+  if (!is_confirmed || SaysAllTheSame(last_, job.communication)) return;
+  answer.judged = CommunicationJudged{.round = job.round, .verdicts = last_};
+}
+
+}  // namespace aimaster
