@@ -2,7 +2,8 @@
 # Build trees, to be sourced: each way of building has a folder of its own, so that going back and forth rebuilds
 # nothing.
 
-PROGRAMS=(aimaster aimaster-agent aimaster-notify aimaster-rules aimaster-shim aimaster-mpi aimaster-hydra aimaster-pmpi)
+PROGRAMS=(aimaster aimaster-agent aimaster-notify aimaster-rules aimaster-shim aimaster-mpi aimaster-hydra
+  aimaster-pmpi)
 
 # The folder of a variant: default, release, asan, tsan, check. The fuzzers are in asan: what they need is what its
 # tests need, and every parser is built once for both.
@@ -25,6 +26,8 @@ build_tree() {
   for target in "$@"; do
     if [[ $target == programs ]]; then targets+=("${PROGRAMS[@]}"); else targets+=("$target"); fi
   done
+  # An MPI that has been installed since gets its probe.
+  if grep -qs '^AIMASTER_MPICC_.*-NOTFOUND' "$tree/CMakeCache.txt"; then rm -f "$tree/build.ninja"; fi
   if [[ ! -f $tree/build.ninja ]]; then
     echo "configuring $tree"
     mkdir -p "$tree"

@@ -11,13 +11,14 @@
 #include "c4d/dump_collection.h"
 #include "c4d/hangs.h"
 #include "c4d/limits.h"
+#include "cli/c4d_findings.h"
 #include "cli/c4d_words.h"
 #include "cli/command.h"
+#include "cli/job_lookup.h"
 #include "cli/report.h"
 #include "cli/terminal.h"
 #include "cli/text.h"
 #include "core/count.h"
-#include "core/nearest_name.h"
 #include "journal/files.h"
 
 namespace aimaster::cli {
@@ -107,26 +108,41 @@ int Analyze(const Arguments& arguments) {
                                  : Print(C4dStory(reading, verdicts, LookAt(1)));
 }
 
+int ShowFindings(const Arguments& arguments) {
+  Result<OpenedJob> job = OpenJob(arguments.operands.front());
+  if (!job) return Complain(job.error());
+  const Result<JobSnapshot> snapshot = job->reader.ReadSnapshot();
+  if (!snapshot) return Complain(snapshot.error());
+  const Result<std::vector<Input>> findings = job->reader.ReadCommunication();
+  if (!findings) return Complain(findings.error());
+  return arguments.Has("--json") ? PrintJson(C4dFindingsJson(job->spec, *snapshot, *findings))
+                                 : Print(C4dFindings(job->spec, *snapshot, *findings, LookAt(1)));
+}
+
 int Run(const Arguments& arguments) {
-  const std::string& action = arguments.operands.front();
-  if (action == kAnalyze && arguments.operands.size() == 2) return Analyze(arguments);
-  if (action == kAnalyze) return Complain({ErrorKind::kUsage, "which folder? write aimaster c4d analyze DIR"});
-  constexpr std::array kActions = {kAnalyze};
-  const std::string meant = DidYouMean(action, kActions);
-  return Complain({ErrorKind::kUsage,
-                   "aimaster c4d does not know " + InQuotes(action) + (meant.empty() ? "; it knows analyze" : meant)});
+  const std::string& first = arguments.operands.front();
+  if (first == kAnalyze && arguments.operands.size() == 2) return Analyze(arguments);
+  if (first == kAnalyze) return Complain({ErrorKind::kUsage, "which folder? write aimaster c4d analyze DIR"});
+  if (arguments.operands.size() == 1 && !arguments.Has("--timeout")) return ShowFindings(arguments);
+  return Complain({ErrorKind::kUsage, "write aimaster c4d JOB, or aimaster c4d analyze DIR"});
 }
 
 }  // namespace
 
 const Command kC4dCommand = {
     .name = "c4d",
-    .operands = "analyze DIR",
+    .operands = "JOB | analyze DIR",
     .operands_min = 1,
     .operands_max = 2,
-    .summary = "which rank hangs, out of the dumps of PyTorch's Flight Recorder",
+    .summary = "which rank hangs, in the communication or outside",
     .details =
-        "analyze reads the dumps that the ranks of a job left behind when a collective operation timed out, and says "
+        "Prints what C4D has found in a job: what holds now, with what it rests on, and below it all that was found, "
+        "also "
+        "after the job has ended. With --json: verdicts, those that hold now (of each: kind, level, ranks, is_group, "
+        "node, since, text, evidence, as below), findings (of each: time, round, and the verdicts that held from then "
+        "on), and is_on, whether the job is looked at.\n\n"
+        "analyze needs no job: it reads the dumps that the ranks of a job left behind when a collective operation "
+        "timed out, and says "
         "which of them hang, in the communication layer or outside, and which only wait for those (docs/c4d.md). No "
         "job is needed, and nothing in a dump is ever executed.\n\n"
         "DIR holds a file for each rank, a pickle or JSON, whose name ends in the rank: nccl_trace_rank_12. Folders "
@@ -140,7 +156,9 @@ const Command kC4dCommand = {
         "wait for the culprits; evidence), ranks, ranks_seen, ranks_not_seen, last_record, files_left_out and "
         "files_used_in_part (of each: file, reason). The exit code is 0 whenever there was a dump that could be read, "
         "and 1 when there was none.",
-    .examples = "aimaster c4d analyze /shared/dumps\naimaster c4d analyze --json dumps | jq '.verdicts[].ranks'",
+    .examples =
+        "aimaster c4d dlc1k2j3h4\naimaster c4d analyze /shared/dumps\naimaster c4d analyze --json dumps | jq "
+        "'.verdicts[].ranks'",
     .options = kOptions,
     .run = &Run,
 };

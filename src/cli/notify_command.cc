@@ -84,7 +84,7 @@ const Command kNotifyCommand = {
         "says what the other side answered. Nothing is retried, and rules are not looked at. The exit code is 0 when "
         "every sink took its message, 1 when one did not, 2 when the file is wrong.\n\n"
         "events lists the kinds of events: their type, their title, which may be written in the file just as well, and "
-        "how severe each is. Types in aimaster.c4d are made by a detector and are not listed.",
+        "how severe each is.",
     .examples =
         "aimaster notify test notify.yaml\naimaster notify test --sink chat notify.yaml\naimaster notify events",
     .options = kOptions,

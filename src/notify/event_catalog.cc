@@ -44,14 +44,24 @@ constexpr std::array kKinds = {
               "the job is silent, but its steps go on: it is left running"},
     EventKind{"aimaster.hang.stacks", "Call Stacks", kInfo, "call stacks of the ranks were taken, or could not be"},
     EventKind{"aimaster.hang.advice", "Hang Advice", kInfo, "another --job-hang-interval would suit the job"},
+    EventKind{"aimaster.c4d.rank-comm-hang", "Rank Comm Hang", kWarning,
+              "C4D: a rank hangs in the communication layer"},
+    EventKind{"aimaster.c4d.rank-non-comm-hang", "Rank Non-Comm Hang", kWarning,
+              "C4D: a rank hangs outside communication, and others wait for it"},
+    EventKind{"aimaster.c4d.rank-comm-slow", "Rank Comm Slow", kInfo, "C4D: a rank is slow in the communication layer"},
+    EventKind{"aimaster.c4d.rank-non-comm-slow", "Rank Non-Comm Slow", kInfo,
+              "C4D: a rank is slow outside communication"},
+    EventKind{"aimaster.c4d.collective-mismatch", "Collective Mismatch", kWarning,
+              "C4D: ranks issued different operations, and wait for what never comes"},
+    EventKind{"aimaster.c4d.cyclic-wait", "Cyclic Wait", kWarning, "C4D: ranks wait for each other in a circle"},
+    EventKind{"aimaster.c4d.no-probe-data", "No Probe Data", kWarning,
+              "C4D: nothing is known of the communication of some or all ranks"},
+    EventKind{"aimaster.c4d.over", "C4D Finding Over", kInfo, "C4D: what was found holds no longer"},
     EventKind{"aimaster.master.started", "Master Restarted", kWarning, "the job's master was started again"},
     EventKind{"aimaster.master.engine-changed", "Engine Changed", kInfo,
               "this version would have decided something otherwise"},
     EventKind{"aimaster.custom.message", "Custom Message", kWarning, "the program has sent a message by the SDK"},
 };
-
-// Types in it come from a detector; any name may come.
-constexpr std::string_view kOpenGroup = "aimaster.c4d.";
 
 bool EqualInAnyCase(std::string_view a, std::string_view b) {
   return std::ranges::equal(a, b, [](char x, char y) {
@@ -62,12 +72,6 @@ bool EqualInAnyCase(std::string_view a, std::string_view b) {
 const EventKind* Find(std::string_view type) {
   const auto found = std::ranges::find(kKinds, type, &EventKind::type);
   return found == kKinds.end() ? nullptr : &*found;
-}
-
-bool MayMatchOpenGroup(std::string_view glob) {
-  const size_t wild = std::min(glob.find_first_of("*?["), glob.size());
-  const size_t common = std::min(wild, kOpenGroup.size());
-  return glob.substr(0, common) == kOpenGroup.substr(0, common) && (wild < glob.size() || wild > kOpenGroup.size());
 }
 
 }  // namespace
@@ -95,16 +99,12 @@ std::span<const EventKind> EventKinds() { return kKinds; }
 
 EventSeverity SeverityOf(std::string_view type) {
   if (const EventKind* kind = Find(type)) return kind->severity;
-  for (const std::string_view bad : {".failed", ".error"}) {
-    if (type.ends_with(bad)) return kError;
-  }
-  if (type.ends_with(".info") || type.ends_with(".note")) return kInfo;
-  return type.starts_with(kOpenGroup) || type.ends_with(".warning") ? kWarning : kInfo;
+  return type.ends_with(".failed") ? kError : kInfo;  // of another version
 }
 
 std::string TitleOf(std::string_view type) {
   if (const EventKind* kind = Find(type)) return std::string(kind->title);
-  // "aimaster.c4d.slow_rank" → "C4d Slow Rank"
+  // Of another version: "aimaster.node.given_back" → "Node Given Back"
   constexpr std::string_view kPrefix = "aimaster.";
   if (type.starts_with(kPrefix)) type.remove_prefix(kPrefix.size());
   std::string title;
@@ -128,7 +128,7 @@ std::vector<std::string> TypesFor(std::string_view written) {
   const std::string glob(written);
   const bool known =
       std::ranges::any_of(kKinds, [&](const EventKind& kind) { return GlobMatches(glob, std::string(kind.type)); });
-  if (known || MayMatchOpenGroup(written)) types.push_back(glob);
+  if (known) types.push_back(glob);
   return types;
 }
 

@@ -35,15 +35,18 @@ TEST(EventCatalogTest, WhatNoEventIsCalledIsNothing) {
   }
 }
 
-TEST(EventCatalogTest, ADetectorMayMakeTypesThatNobodyHasListed) {
-  EXPECT_EQ(TypesFor("aimaster.c4d.slow_rank"), Types{"aimaster.c4d.slow_rank"});
+TEST(EventCatalogTest, WhatC4dFindsIsListed) {
   EXPECT_EQ(TypesFor("aimaster.c4d.*"), Types{"aimaster.c4d.*"});
-  EXPECT_EQ(TypesFor("aimaster.c4*"), Types{"aimaster.c4*"});
-  EXPECT_TRUE(TypesFor("aimaster.c4d.").empty());
-  EXPECT_EQ(TitleOf("aimaster.c4d.slow_rank"), "C4d Slow Rank");
-  EXPECT_EQ(SeverityOf("aimaster.c4d.slow_rank"), EventSeverity::kWarning);
-  EXPECT_EQ(SeverityOf("aimaster.c4d.error"), EventSeverity::kError);
-  EXPECT_EQ(SeverityOf("aimaster.c4d.info"), EventSeverity::kInfo);
+  EXPECT_EQ(TypesFor("Rank Comm Hang"), Types{"aimaster.c4d.rank-comm-hang"});
+  EXPECT_TRUE(TypesFor("aimaster.c4d.rank-hang").empty());
+  EXPECT_EQ(SeverityOf("aimaster.c4d.rank-non-comm-hang"), EventSeverity::kWarning);
+  EXPECT_EQ(SeverityOf("aimaster.c4d.over"), EventSeverity::kInfo);
+}
+
+TEST(EventCatalogTest, AnEventOfAnotherVersionHasATitleToo) {
+  EXPECT_EQ(TitleOf("aimaster.node.given_back"), "Node Given Back");
+  EXPECT_EQ(SeverityOf("aimaster.node.given_back"), EventSeverity::kInfo);
+  EXPECT_EQ(SeverityOf("aimaster.node.failed"), EventSeverity::kError);
 }
 
 TEST(EventCatalogTest, WhatIsToldOfHangsIsListed) {

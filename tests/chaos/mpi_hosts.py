@@ -78,14 +78,17 @@ class Hosts:
 
 
 class Job:
-    """`mpirun -np RANKS` over the hosts, two slots on each worker's."""
+    """`mpirun -np RANKS` over the hosts, two slots on each worker's. The program saves where it is told to, unless it
+    is one that saves nothing."""
 
-    def __init__(self, folder, library, program, *arguments, hosts=2, workers=2, ranks=4, flags=()):
+    def __init__(self, folder, library, program, *arguments, hosts=2, workers=2, ranks=4, flags=(),
+                 saves=True):
         self.hosts = Hosts(folder, hosts)
         self.world = World(folder, aimaster=self.hosts.programs / "aimaster")
         # OpenMPI names its folders by host and process, and other worlds have the same; its sockets' paths are short.
         self.temporary = tempfile.TemporaryDirectory(prefix="mpi", dir="/tmp")
-        command = [f"mpirun.{library}", "-np", ranks, program, "--checkpoint", self.world.work / "rod", *arguments]
+        saving = ["--checkpoint", self.world.work / "rod"] if saves else []
+        command = [f"mpirun.{library}", "-np", ranks, program, *saving, *arguments]
         self.follower = self.world.follow(
             "run", "--framework", "mpi", "--workers", workers, "--local-nodes", hosts, "--nproc-per-node", 2,
             "--listen", "10.77.0.1", "--enable-job-restart=True", "--stop-grace", 2, *flags, "--", *command,
@@ -182,6 +185,21 @@ def launcher_apart(folder, library, program):
     return job.summary()
 
 
+def stops_in_a_collective(folder, library, program):
+    """Rank 2 is stopped while all are in a collective; there is one host more than the job needs."""
+    mark = Path(folder) / "mark"
+    job = Job(folder, library, program, 60, 0.02, "stop", 2, 10, 0, mark, hosts=4, saves=False, flags=(
+        "--enable-job-hang-detection=True", "--enable-c4d-hang-detection=True", "--job-hang-interval=600",
+        "--c4d-common-envs=C4D_HANG_TIMEOUT=2,C4D_HANG_TIMES=3"))
+    job.end(0)
+    check("met 60 times" in job.output(), job.output()[-2000:])
+    nodes = {one["name"].removeprefix(job.job + "-"): one["node"] for one in job.query("get")["instances"]}
+    found = [(verdict["level"], verdict["kind"], verdict["ranks"], verdict["node"])
+             for finding in job.query("c4d")["findings"] for verdict in finding["verdicts"]]
+    return {**job.summary(), "isolated": job.record()["isolated"], "nodes": nodes, "found": found,
+            "stacks": bool(job.record()["stacks"])}
+
+
 def where_ranks_run(folder, library, program):
     """Each rank is a descendant of a shim on its host, and of nobody's else."""
     job = Job(folder, library, program, "--steps", 100_000, "--step-seconds", 0.1)
@@ -199,4 +217,5 @@ def where_ranks_run(folder, library, program):
 
 if __name__ == "__main__":
     tell({story.__name__: story
-          for story in (dies, fails, killed_from_outside, stopped, launcher_apart, where_ranks_run)})
+          for story in (dies, fails, killed_from_outside, stopped, launcher_apart, stops_in_a_collective,
+                        where_ranks_run)})

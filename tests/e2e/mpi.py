@@ -21,13 +21,21 @@ ENVIRONMENT = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": 
 
 
 @functools.cache
+def build(source, library):
+    folder = Path(tempfile.mkdtemp(prefix="aimaster-mpi-"))
+    path = folder / f"{source.stem}.{library}"
+    subprocess.run([f"mpicc.{library}", "-O1", "-o", str(path), str(source), "-lm"], check=True, capture_output=True)
+    return str(path)
+
+
 def program(library):
     """The path of the example, built for the library."""
-    folder = Path(tempfile.mkdtemp(prefix="aimaster-mpi-"))
-    path = folder / f"heat.{library}"
-    subprocess.run([f"mpicc.{library}", "-O1", "-o", str(path), str(ROOT / "examples" / "mpi" / "heat.c"), "-lm"],
-                   check=True, capture_output=True)
-    return str(path)
+    return build(ROOT / "examples" / "mpi" / "heat.c", library)
+
+
+def together(library):
+    """That of a program that does nothing but meet, and hangs when it is told to."""
+    return build(ROOT / "tests" / "e2e" / "programs" / "together.c", library)
 
 
 def mpirun(library, *arguments, ranks=4):

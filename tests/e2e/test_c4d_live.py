@@ -1,0 +1,119 @@
+"""C4D in running jobs: real MPI programs that hang, in communication and outside, and who is named for it."""
+import os
+import re
+import signal
+from pathlib import Path
+
+import pytest
+
+from harness import kill, wait_for
+from mpi import ENVIRONMENT, for_each_library, needs_mpi, together
+from namespaces import needs, tell
+
+ON = ("--enable-job-restart=True", "--enable-job-hang-detection=True", "--enable-c4d-hang-detection=True")
+SOON = "--c4d-common-envs=C4D_HANG_TIMEOUT=2,C4D_HANG_TIMES=1"
+
+
+def mpi(library, *arguments, ranks=4):
+    return ["--framework", "mpi", "--nproc-per-node", ranks, "--stop-grace", 2, "--", f"mpirun.{library}", "-np", ranks,
+            together(library), *arguments]
+
+
+def c4d(home):
+    return home.call("c4d", "--json", home.job()).json()
+
+
+def told(home):
+    """What C4D has told people, in order."""
+    events = home.call("events", "--json", home.job()).stdout
+    return re.findall(r'"aimaster\.c4d\.([a-z-]+)"', events)
+
+
+def record_folders(home):
+    """Those of this job, in memory."""
+    found = Path(f"/dev/shm/aimaster-records-{os.geteuid()}").glob("*/attempt")
+    return [path.parent for path in found if home.job() in path.read_text()]
+
+
+@needs_mpi
+@for_each_library
+def test_who_sleeps_before_a_collective_is_warned_of_and_never_isolated(home, library, tmp_path):
+    running = home.start("run", *ON, SOON, *mpi(library, 60, 0.02, "sleep", 2, 10, 7, tmp_path / "mark"),
+                         env=ENVIRONMENT)
+    warned = wait_for(lambda: home.list() and c4d(home)["verdicts"], "a verdict")
+    verdict, = warned
+    assert (verdict["kind"], verdict["level"], verdict["ranks"]) == ("RankNonCommHang", "Warning", [2])
+    assert 2 <= verdict["since"] <= 4 and verdict["node"], verdict
+    assert any("has issued" in sentence or "has completed" in sentence for sentence in verdict["evidence"]), verdict
+    shown = home.call("c4d", home.job()).stdout
+    assert shown.startswith("Warning: rank 2 hangs outside communication"), shown
+    assert running.wait(60).code == 0
+    assert told(home) == ["rank-non-comm-hang", "over"]
+    assert home.records() == [] and c4d(home)["verdicts"] == []
+    assert home.call("c4d", home.job()).stdout.startswith("Nothing stands still now.")
+    assert record_folders(home) == []
+
+
+@pytest.mark.parametrize("library", ["openmpi", "mpich"])
+@needs("net", "mount", "uts")
+@needs_mpi
+def test_who_is_stopped_in_a_collective_costs_its_node_and_the_job_ends_elsewhere(tmp_path, library):
+    story = tell(tmp_path, "mpi_hosts.py", "stops_in_a_collective", library, together(library),
+                 kinds=["net", "mount", "uts"])
+    assert (story["fault"], story["node"], story["isolated"], story["mpi_rank"]) == ("RankCommHang", "node-2", True, 2)
+    assert story["nodes"]["worker-1"] == "node-3" and story["stacks"], story
+    assert story["found"] == [["Warning", "RankCommHang", [2], "node-2"], ["Error", "RankCommHang", [2], "node-2"]]
+
+
+@needs_mpi
+@for_each_library
+def test_where_all_are_silent_c4d_says_who_it_is(home, library, tmp_path):
+    finished = home.run(*ON, SOON, "--job-hang-interval", 6,
+                        *mpi(library, 60, 0.02, "sleep", 1, 10, 3600, tmp_path / "mark"), env=ENVIRONMENT, timeout=120)
+    assert finished.code == 0, finished
+    record, = home.records()
+    assert record["error_source"] == "hang" and record["stacks"], record
+    assert record["details"][0]["mpi_rank"] == 1, record
+    decision = home.explain()[0]
+    assert any(reason.startswith("C4D, Warning: rank 1 hangs outside communication") for reason in decision["reasons"])
+
+
+@needs_mpi
+def test_a_killed_agent_and_a_killed_master_go_on_looking(home, tmp_path):
+    library = "openmpi"
+    running = home.start("run", *ON, SOON, *mpi(library, 60, 0.02, "sleep", 3, 10, 12, tmp_path / "mark"),
+                         env=ENVIRONMENT)
+    home.wait_for_output(running, "is process ", times=4)
+    kill(next(iter(home.agent_pids().values())))
+    wait_for(lambda: told(home) == ["rank-non-comm-hang"], "a verdict by the next agent")
+    before = home.master_pid()
+    kill(before)
+    wait_for(lambda: home.master_pid() not in (None, before), "the next master")
+    assert running.wait(60).code == 0
+    assert told(home) == ["rank-non-comm-hang", "over"], "nothing is told twice"
+
+
+def test_without_hang_detection_it_has_no_effect_and_says_so(home):
+    shown = home.run("--enable-c4d-hang-detection=True", "--", "/bin/sh", "-c", "echo in ${AIMASTER_C4D_DIR:-nothing}")
+    assert shown.stdout == "in nothing\n"
+    assert "--enable-c4d-hang-detection=True has no effect without --enable-job-hang-detection=True" in shown.stderr
+    assert home.call("c4d", home.job()).stdout.startswith("C4D does not look at job ")
+
+
+def test_a_program_that_nothing_looks_into_is_not_taken_for_a_healthy_one(home):
+    running = home.start("run", *ON, "--", "sleep", "60")
+    wait_for(lambda: home.list() and told(home), "that it is said", timeout=45)
+    assert told(home) == ["no-probe-data"]
+    verdict, = c4d(home)["verdicts"]
+    assert verdict["level"] == "Warning" and "C4D sees nothing of this job" in verdict["text"]
+    running.signal(signal.SIGINT)
+    assert running.wait(30).code == 130
+
+
+@needs_mpi
+@for_each_library
+def test_a_program_that_is_well_is_left_alone(home, library):
+    finished = home.run(*ON, SOON, *mpi(library, 100, 0.03), env=ENVIRONMENT, timeout=60)
+    assert finished.code == 0 and "met 100 times" in finished.stdout
+    assert told(home) == [] and c4d(home)["findings"] == []
+    assert home.call("c4d", home.job()).stdout.startswith("C4D has found nothing in job ")
