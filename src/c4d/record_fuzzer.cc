@@ -21,7 +21,12 @@ void Follow(std::span<const std::byte> bytes) {
     CHECK(operation.communicator < record->communicators.size() && operation.name < record->names.size());
   }
   for (const RecordedFinished& finished : record->finished) CHECK(finished.thread < record->threads.size());
-  const std::vector<RankRecord> ranks{{.rank = Rank{0}, .record = *record}, {.rank = Rank{3}, .record = *record}};
+  // Another member of the same communicators.
+  Record other = *record;
+  for (RecordedCommunicator& communicator : other.communicators) {
+    communicator.rank = communicator.size - 1 - communicator.rank;
+  }
+  const std::vector<RankRecord> ranks{{.rank = Rank{0}, .record = *record}, {.rank = Rank{3}, .record = other}};
   const ObservedRecords observed = ObserveRecords(ranks, 8);
   CHECK(observed.keys.size() == observed.observation.communicators.size());
   for (const MemberState& state : observed.observation.states) {
@@ -31,13 +36,13 @@ void Follow(std::span<const std::byte> bytes) {
 }
 
 // A whole record whose slots are those of the input with their checks made good, since no fuzzer guesses those.
-std::vector<std::byte> Repair(std::span<const std::byte> bytes) {
+std::vector<std::byte> Repair(std::span<const std::byte> bytes, ::RecordSource source) {
   constexpr uint32_t kFew = 4;
   RecordHeader header{};
   std::memcpy(header.magic, AIMASTER_RECORD_MAGIC, sizeof header.magic);
   header.version = kRecordVersion;
   header.header_bytes = sizeof header;
-  header.source = kRecordMpi;
+  header.source = source;
   header.world_size = 8;
   header.function_names_at = sizeof header;
   header.function_names = 2;
@@ -73,6 +78,7 @@ std::vector<std::byte> Repair(std::span<const std::byte> bytes) {
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   const std::span bytes(reinterpret_cast<const std::byte*>(data), size);
   Follow(bytes);
-  Follow(Repair(bytes));
+  Follow(Repair(bytes, kRecordMpi));
+  Follow(Repair(bytes, kRecordNccl));
   return 0;
 }

@@ -68,8 +68,10 @@ class Observer {
       if (place == nullptr || place->record.created.monotonic < record.record.created.monotonic) place = &record;
     }
     for (const auto& [key, record] : youngest) processes_.push_back({.of = record});
+    is_recorded_.assign(job_.ranks.size(), false);
     for (uint32_t i = 0; i < processes_.size(); ++i) {
       const Record& record = processes_[i].of->record;
+      is_recorded_[Value(processes_[i].of->rank)] = true;
       if (record.world_rank) of_world_rank_[{record.source, Value(*record.world_rank)}] = i;
       of_rank_[{record.source, Value(processes_[i].of->rank)}] = i;
     }
@@ -97,9 +99,17 @@ class Observer {
     for (uint32_t p = 0; p < processes_.size(); ++p) {
       const Record& record = processes_[p].of->record;
       for (uint32_t c = 0; c < record.communicators.size(); ++c) {
+        const Part part{.process = p, .communicator = c};
+        if (record.communicators[c].id == 0) {  // it can't be told which of the others' it is
+          NoteUnseenWait(part);
+          continue;
+        }
         std::vector<Part>& parts = groups_[{record.source, record.communicators[c].id}].parts;
-        const bool is_double = !parts.empty() && parts.back().process == p;
-        if (!is_double) parts.push_back({.process = p, .communicator = c});
+        if (parts.empty() || parts.back().process != p) {
+          parts.push_back(part);
+        } else {  // a process that is two members of it, one for each of its devices
+          NoteUnseenWait(part);
+        }
       }
     }
     std::erase_if(groups_, [&](const auto& entry) {
@@ -116,15 +126,33 @@ class Observer {
     return processes_[part.process].of->record.communicators[part.communicator];
   }
 
+  void NoteUnseenWait(const Part& part) {
+    Process& process = processes_[part.process];
+    for (const uint32_t o : process.operations[part.communicator]) {
+      if (IsWaitedFor(process, process.of->record.operations[o])) process.has_unseen_wait = true;
+    }
+  }
+
   // False: who belongs to it can't be said, so that nobody may be missed in it.
   bool FindMembers(RecordSource source, Group& group) {
     const RecordedCommunicator* told = nullptr;
     for (const Part& part : group.parts) {
       if (!CommunicatorOf(part).members.empty()) told = &CommunicatorOf(part);
     }
-    if (told == nullptr || told->size > job_.ranks.size() || members_ + told->size > kMembersMax) return false;
-    members_ += told->size;
-    for (const MemberRun& run : told->members) {
+    const bool are_known = told != nullptr ? TakeMembers(source, *told, group) : PutMembersTogether(group);
+    return are_known &&
+           std::ranges::none_of(group.by_rank, [&](uint32_t rank) { return MayHaveLost(source, group, rank); });
+  }
+
+  bool HasRoom(uint32_t size) {
+    if (size > job_.ranks.size() || members_ + size > kMembersMax) return false;
+    members_ += size;
+    return true;
+  }
+
+  bool TakeMembers(RecordSource source, const RecordedCommunicator& told, Group& group) {
+    if (!HasRoom(told.size)) return false;
+    for (const MemberRun& run : told.members) {
       for (uint32_t i = 0; i < run.count; ++i) {
         const auto world = static_cast<uint32_t>(run.first + int64_t{run.step} * i);
         const auto known = of_world_rank_.find({source, world});
@@ -133,7 +161,70 @@ class Observer {
         group.by_rank.push_back(rank);
       }
     }
-    return std::ranges::none_of(group.by_rank, [&](uint32_t rank) { return MayHaveLost(source, group, rank); });
+    return true;
+  }
+
+  // By each process's own rank in it, where the source does not tell those of the others.
+  bool PutMembersTogether(Group& group) {
+    uint32_t told = 0, least = 0;
+    for (const Part& part : group.parts) {
+      const RecordedCommunicator& communicator = CommunicatorOf(part);
+      least = std::max(least, communicator.size);
+      if (!communicator.is_size_told) continue;
+      if (told != 0 && communicator.size != told) return false;
+      told = communicator.size;
+    }
+    const uint32_t size = told != 0 ? told : least;
+    if (size < least || !HasRoom(size)) return false;
+    group.by_rank.assign(size, kNone);
+    for (const Part& part : group.parts) {
+      uint32_t& rank = group.by_rank[CommunicatorOf(part).rank];
+      if (rank != kNone) return false;
+      rank = Value(processes_[part.process].of->rank);
+    }
+    return FillGaps(group);
+  }
+
+  // Members without a record.
+  bool FillGaps(Group& group) const {
+    const auto gaps = std::ranges::count(group.by_rank, kNone);
+    if (gaps == 0) return true;
+    const bool is_whole_job = group.by_rank.size() == job_.ranks.size();
+    std::vector<bool> may_be(job_.ranks.size());
+    for (size_t rank = 0; rank < may_be.size(); ++rank) may_be[rank] = is_whole_job || !is_recorded_[rank];
+    for (const uint32_t rank : group.by_rank) {
+      if (rank != kNone) may_be[rank] = false;
+    }
+    if (std::ranges::count(may_be, true) != gaps) return FillInSteps(group, may_be);
+    uint32_t next = 0;
+    for (uint32_t& rank : group.by_rank) {
+      if (rank != kNone) continue;
+      while (!may_be[next]) ++next;
+      rank = next++;
+    }
+    return true;
+  }
+
+  static bool FillInSteps(Group& group, const std::vector<bool>& may_be) {
+    std::vector<int64_t> known;
+    for (size_t i = 0; i < group.by_rank.size(); ++i) {
+      if (group.by_rank[i] != kNone) known.push_back(static_cast<int64_t>(i));
+    }
+    if (known.size() < 2) return false;
+    const auto at = [&](int64_t i) { return static_cast<int64_t>(group.by_rank[static_cast<size_t>(i)]); };
+    const int64_t rise = at(known.back()) - at(known.front()), run = known.back() - known.front();
+    const int64_t step = rise / run, first = at(known.front()) - step * known.front();
+    for (int64_t i = 0; i < static_cast<int64_t>(group.by_rank.size()); ++i) {
+      const int64_t rank = first + step * i;
+      const bool is_known = at(i) != int64_t{kNone};
+      if (is_known ? rank != at(i) : rank < 0 || rank >= std::ssize(may_be) || !may_be[static_cast<size_t>(rank)]) {
+        return false;
+      }
+    }
+    for (size_t i = 0; i < group.by_rank.size(); ++i) {
+      group.by_rank[i] = static_cast<uint32_t>(first + step * static_cast<int64_t>(i));
+    }
+    return true;
   }
 
   // Whether the record of this member has no trace of the group although it may have been in it.
@@ -149,12 +240,7 @@ class Observer {
 
   void AddGroup(const GroupKey& key, Group& group) {
     if (!FindMembers(key.first, group)) {
-      for (const Part& part : group.parts) {
-        Process& process = processes_[part.process];
-        for (const uint32_t o : process.operations[part.communicator]) {
-          if (IsWaitedFor(process, process.of->record.operations[o])) process.has_unseen_wait = true;
-        }
-      }
+      for (const Part& part : group.parts) NoteUnseenWait(part);
       return;
     }
     const std::string name = NameOf(key, group);
@@ -240,8 +326,10 @@ class Observer {
       process.has_wait = true;
       AddOperation(group, process, operation, state);
     }
-    if (communicator.common_issued - communicator.common_completed > counted && process.is_asking) {
+    const bool may_wait = process.is_asking || record.source != RecordSource::kMpi;
+    if (communicator.common_issued - communicator.common_completed > counted && may_wait) {
       job_.ranks[Value(process.of->rank)].has_lost_operations = true;
+      if (state.operation_count == 0) process.has_unseen_wait = true;
     }
   }
 
@@ -318,6 +406,7 @@ class Observer {
   Observation job_;
   std::vector<ObservedRecords::Key> keys_;
   std::vector<Process> processes_;  // by rank, then source
+  std::vector<bool> is_recorded_;   // of each rank, by any source
   std::map<std::pair<RecordSource, uint32_t>, uint32_t> of_world_rank_, of_rank_;
   std::map<GroupKey, Group> groups_;
   std::map<std::string, int> names_;

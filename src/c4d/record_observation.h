@@ -8,6 +8,11 @@
 // would make it look stuck for ever, and its peers guilty.
 //
 // A rank that is in a call of which nothing is recorded waits for somebody who can't be told: it is no culprit.
+//
+// NCCL tells each process its own rank in a communicator and nothing of the others. So its members are put together
+// from the records of all. Where one is missing, it is one of those of whom there is no record at all: if it can't be
+// said which, neither by their number nor because the members follow each other in equal steps, the communicator is
+// left out. To put in some rank that fits was rejected for those who have a record: they might be accused.
 #pragma once
 
 #include <span>

@@ -3,6 +3,8 @@
 #include <gtest/gtest.h>
 
 #include <deque>
+#include <map>
+#include <set>
 
 #include "c4d/c4d_test_support.h"
 #include "c4d/record_harness.h"
@@ -167,6 +169,156 @@ TEST(RecordObservation, OfNobodysRecordNothingIsKnown) {
   ASSERT_EQ(verdicts.size(), 1u);
   EXPECT_EQ(verdicts[0].kind, VerdictKind::kNoProbeData);
   EXPECT_EQ(verdicts[0].ranks, std::vector{Rank{2}});
+}
+
+// A job whose ranks know of a communicator what NCCL tells them: their own rank in it.
+class DeviceJob {
+ public:
+  explicit DeviceJob(uint32_t size) {
+    for (uint32_t rank = 0; rank < size; ++rank) processes_.emplace_back(kRecordNccl);
+  }
+  TestProcess& operator[](uint32_t rank) { return processes_[rank]; }
+
+  // Its members in the order of their ranks in it; `size` 0: it is not told.
+  void Join(uint64_t id, const std::vector<uint32_t>& members, uint32_t size) {
+    for (uint32_t i = 0; i < members.size(); ++i) {
+      Recorder* recorder = processes_[members[i]].recorder();
+      places_[{id, members[i]}] = RecorderAddCommunicator(recorder, id, "", nullptr, size, i);
+    }
+  }
+  void Join(uint64_t id, const std::vector<uint32_t>& members) {
+    Join(id, members, static_cast<uint32_t>(members.size()));
+  }
+  void Begin(uint64_t id, uint32_t rank, bool is_started) {
+    const RecorderTicket ticket = processes_[rank].Begin(places_.at({id, rank}), kTestAllReduce, 0);
+    if (is_started) RecorderStart(processes_[rank].recorder(), ticket);
+  }
+  void Send(uint64_t id, uint32_t rank, uint32_t peer, TestName name = kTestSend) {
+    RecorderStart(processes_[rank].recorder(), processes_[rank].Begin(places_.at({id, rank}), name, 0, peer));
+  }
+  void Lose(uint32_t rank) { lost_.insert(rank); }
+
+  Observation Observe() const {
+    std::vector<RankRecord> records;
+    for (uint32_t rank = 0; rank < processes_.size(); ++rank) {
+      if (!lost_.contains(rank)) records.push_back({.rank = Rank{rank}, .record = processes_[rank].Read(14s)});
+    }
+    return ObserveRecords(records, static_cast<uint32_t>(processes_.size())).observation;
+  }
+  std::string Accused() const { return c4d::Accused(Observe()); }
+
+ private:
+  std::deque<TestProcess> processes_;
+  std::map<std::pair<uint64_t, uint32_t>, uint32_t> places_;
+  std::set<uint32_t> lost_;
+};
+
+TEST(RecordObservation, MembersAreThoseWhoSaySo) {
+  DeviceJob job(4);
+  job.Join(77, {3, 1, 2});
+  job.Begin(77, 1, true);
+  job.Begin(77, 2, false);
+  job.Begin(77, 3, true);
+  const Observation observed = job.Observe();
+  ASSERT_EQ(observed.communicators.size(), 1u);
+  EXPECT_EQ(observed.communicators[0].members, (std::vector{Rank{1}, Rank{2}, Rank{3}}));
+  EXPECT_EQ(c4d::Accused(observed), "RankNonCommHang 2");
+}
+
+TEST(RecordObservation, PeersAreFoundByTheirRankInTheCommunicator) {
+  DeviceJob job(4);
+  job.Join(77, {3, 1, 2});
+  job.Send(77, 1, 0, kTestReceive);
+  EXPECT_EQ(job.Accused(), "RankNonCommHang 3");
+}
+
+TEST(RecordObservation, WhoHasNoRecordIsAMemberAllTheSame) {
+  DeviceJob job(4);
+  job.Join(77, {0, 1, 2, 3});
+  for (const uint32_t rank : {0u, 1u, 3u}) job.Begin(77, rank, true);
+  job.Lose(2);
+  const std::vector<Verdict> verdicts = FindHangs(job.Observe(), {});
+  ASSERT_EQ(verdicts.size(), 1u) << Describe(verdicts);
+  EXPECT_EQ(verdicts[0].kind, VerdictKind::kNoProbeData);
+  EXPECT_EQ(verdicts[0].ranks, std::vector{Rank{2}});
+}
+
+// Where several are missing, those that fit between the others.
+TEST(RecordObservation, WhoHasNoRecordIsFoundBetweenTheOthers) {
+  DeviceJob job(8);
+  job.Join(70, {0, 2, 4, 6});
+  job.Join(71, {1, 3, 5, 7});
+  for (const uint32_t rank : {0u, 4u, 6u}) job.Begin(70, rank, true);
+  for (const uint32_t rank : {2u, 3u}) job.Lose(rank);
+  const Observation observed = job.Observe();
+  ASSERT_EQ(observed.communicators.size(), 2u);
+  EXPECT_EQ(observed.communicators[0].members, (std::vector{Rank{0}, Rank{2}, Rank{4}, Rank{6}}));
+  EXPECT_EQ(observed.communicators[1].members, (std::vector{Rank{1}, Rank{3}, Rank{5}, Rank{7}}));
+  EXPECT_EQ(c4d::Accused(observed), "");
+}
+
+TEST(RecordObservation, AGroupWhoseMembersCanNotBeToldAccusesNobody) {
+  DeviceJob job(8);
+  job.Join(70, {0, 2, 3, 7});
+  job.Join(71, {0, 1, 6});
+  for (const uint32_t rank : {0u, 7u}) job.Begin(70, rank, true);
+  for (const uint32_t rank : {2u, 3u, 6u}) job.Lose(rank);
+  // Rank 0 waits where nobody looks, so it is not missed in the other group.
+  job.Begin(71, 1, true);
+  EXPECT_EQ(job.Accused(), "");
+}
+
+// A rank that has a record and has not come to the communicator yet is not put into it by guess.
+TEST(RecordObservation, WhoHasARecordIsNoMemberByGuess) {
+  DeviceJob job(6);
+  job.Join(77, {0, 1, 2});
+  for (const uint32_t rank : {0u, 2u}) job.Begin(77, rank, true);
+  job.Lose(1);
+  job.Join(78, {3, 4, 5}, 4);
+  for (const uint32_t rank : {3u, 4u, 5u}) job.Begin(78, rank, true);
+  const Observation observed = job.Observe();
+  EXPECT_EQ(observed.communicators[0].members, (std::vector{Rank{0}, Rank{1}, Rank{2}}));
+  EXPECT_EQ(c4d::Accused(observed), "");
+}
+
+TEST(RecordObservation, TwoWhoClaimTheSamePlaceAccuseNobody) {
+  DeviceJob job(4);
+  job.Join(77, {0, 1});
+  job.Join(77, {2, 1});
+  job.Begin(77, 0, true);
+  EXPECT_EQ(job.Accused(), "");
+}
+
+TEST(RecordObservation, WithoutAnIdGroupsAreNotTakenForOne) {
+  DeviceJob job(4);
+  job.Join(0, {0, 1, 2, 3});
+  for (const uint32_t rank : {0u, 1u, 3u}) job.Begin(0, rank, true);
+  EXPECT_EQ(job.Accused(), "");
+  // And who waits in such a one is not missed elsewhere.
+  job.Join(77, {0, 1, 2, 3});
+  job.Begin(77, 3, true);
+  EXPECT_EQ(job.Accused(), "RankNonCommHang 2");
+}
+
+TEST(RecordObservation, ASizeThatIsNotToldIsThatOfThoseWhoCame) {
+  DeviceJob job(4);
+  job.Join(77, {2, 0, 1}, 0);
+  for (const uint32_t rank : {0u, 2u}) job.Begin(77, rank, true);
+  const Observation observed = job.Observe();
+  ASSERT_EQ(observed.communicators.size(), 1u);
+  EXPECT_EQ(observed.communicators[0].members, (std::vector{Rank{0}, Rank{1}, Rank{2}}));
+  EXPECT_EQ(c4d::Accused(observed), "RankNonCommHang 1");
+}
+
+// More messages than a record lists: the other side of one may be among those.
+TEST(RecordObservation, MessagesThatAreNotListedMayBeTheOtherSide) {
+  DeviceJob job(2);
+  job.Join(77, {0, 1});
+  const RecorderOperation unlisted{
+      .peer = 0, .flags = kRecordPointToPoint, .name = kTestSend, .function = kRecordSend, .is_unlisted = true};
+  RecorderBegin(job[1].recorder(), &unlisted);
+  job.Send(77, 0, 1, kTestReceive);
+  EXPECT_EQ(job.Accused(), "");
 }
 
 }  // namespace

@@ -209,6 +209,7 @@ class Reader {
       communicator.name = TextOf(slot.name, sizeof slot.name);
       communicator.size = slot.size;
       communicator.rank = slot.rank;
+      communicator.is_size_told = (slot.flags & kRecordSizeLeast) == 0;
       communicator.is_retired = slot.state == kRecordRetired;
       communicator.generation = slot.generation;
       communicator.completed = slot.completed;
@@ -313,12 +314,13 @@ class Reader {
         ++record_.losses.torn;
         continue;
       }
-      const uint32_t communicator = Resolve(slot.communicator);
-      if (communicator == kNone) continue;  // it has gone since
+      const uint32_t place = Resolve(slot.communicator);
+      if (place == kNone) continue;  // it has gone since
+      const RecordedCommunicator& communicator = record_.communicators[place];
       record_.finished.push_back({.thread = thread,
                                   .ordinal = slot.ordinal,
-                                  .communicator_id = record_.communicators[communicator].id,
-                                  .members = record_.communicators[communicator].size,
+                                  .communicator_id = communicator.id,
+                                  .members = communicator.is_size_told ? communicator.size : 0,
                                   .sequence = slot.sequence,
                                   .bytes = slot.bytes,
                                   .function = *function,

@@ -36,12 +36,13 @@ struct MemberRun {
 };
 
 struct RecordedCommunicator {
-  uint64_t id = 0;
+  uint64_t id = 0;              // 0: not known
   std::string name;             // or empty
   uint32_t size = 0, rank = 0;  // of this process in it
+  bool is_size_told = true;     // false: it has at least so many members
   bool is_retired = false;
   uint32_t generation = 0;         // how often the place was used; more than once: what was there before is lost
-  std::vector<MemberRun> members;  // in the order of their ranks in it; empty: too scattered to be recorded
+  std::vector<MemberRun> members;  // in the order of their ranks in it; empty: not recorded
   uint64_t issued = 0, started = 0, completed = 0, progress = 0;
   uint64_t common_issued = 0, common_completed = 0;  // from rank to rank
   std::optional<Monotonic> changed;                  // when the last of all those went up
@@ -66,7 +67,7 @@ struct RecordedFinished {
   uint32_t thread = 0;
   uint64_t ordinal = 0;  // in the thread's ring, from 1: so that who reads again knows what is new
   uint64_t communicator_id = 0;
-  uint32_t members = 0;  // of it
+  uint32_t members = 0;  // of it; 0: not told
   uint64_t sequence = 0, bytes = 0;
   Function function = Function::kOtherCollective;
   uint16_t name = 0;

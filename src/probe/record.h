@@ -169,10 +169,11 @@ struct RecordHeader {
 };
 
 enum RecordCommunicatorState { kRecordUnused = 0, kRecordUsed = 1, kRecordRetired = 2 };
+enum RecordCommunicatorFlag { kRecordSizeLeast = 1 };  // it has at least so many members: the size is not told
 enum RecordMembers {
-  kRecordMembersUnknown = 0,
-  kRecordMembersListed = 1,  // members[i] is the world rank of rank i
-  kRecordMembersRuns = 2,    // three words each: first, step (signed), count; in the order of their ranks
+  kRecordMembersUnknown = 0,  // too many and too scattered, or the source does not tell them
+  kRecordMembersListed = 1,   // members[i] is the world rank of rank i
+  kRecordMembersRuns = 2,     // three words each: first, step (signed), count; in the order of their ranks
 };
 
 // 896 bytes. The words before the counters are what the check is over; they change only when it is made or named.
@@ -180,13 +181,14 @@ struct RecordCommunicator {
   uint64_t check;
   uint32_t state;       // RecordCommunicatorState
   uint32_t generation;  // of this place; the operations' reference holds its lower bits
-  uint64_t id;          // the same on all members, and of no other communicator of the job
+  uint64_t id;          // the same on all members, and of no other communicator of the job; 0: not known
   uint32_t size;
   uint32_t rank;          // of this process in it
   uint32_t members_kind;  // RecordMembers
   uint32_t member_words;  // that are used
   uint64_t created_ns;
-  uint64_t reserved_1[2];
+  uint64_t flags;  // RecordCommunicatorFlag
+  uint64_t reserved_1;
   char name[kRecordNameBytes];  // empty: it has none
   uint32_t members[kRecordMemberWords];
 

@@ -157,7 +157,7 @@ RecorderTicket RecorderBegin(struct Recorder* recorder, const struct RecorderOpe
   }
 
   uint64_t before;
-  const uint32_t place = ClaimOperation(recorder, &before);
+  const uint32_t place = begun->is_unlisted ? RECORD_NONE : ClaimOperation(recorder, &before);
   if (place == RECORD_NONE) {
     ADD(HeaderOf(recorder)->operations_dropped, 1);
     return TICKET_NO_PLACE | (is_common ? TICKET_COMMON : 0) |

@@ -31,7 +31,8 @@ void RecorderFinish(struct Recorder* recorder);
 
 void RecorderSetWorld(struct Recorder* recorder, uint32_t rank, uint32_t size);
 
-// The place of a communicator, or RECORD_NONE: there was none. `members` are world ranks, by rank in the communicator.
+// The place of a communicator, or RECORD_NONE: there was none. `id` 0: it is not known. `members` are world ranks, by
+// rank in the communicator; NULL: the source does not tell them. `size` 0: nor how many there are.
 uint32_t RecorderAddCommunicator(struct Recorder* recorder, uint64_t id, const char* name, const uint32_t* members,
                                  uint32_t size, uint32_t own_rank);
 void RecorderNameCommunicator(struct Recorder* recorder, uint32_t place, const char* name);
@@ -45,6 +46,7 @@ struct RecorderOperation {
   uint16_t name;     // in the names
   uint8_t function;  // RecordFunction
   uint8_t type;      // RecordType
+  bool is_unlisted;  // it takes no place among the open ones
 };
 
 // Stands for an operation that was begun, until it is ended; once each. It may be ended on another thread.

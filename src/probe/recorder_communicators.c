@@ -51,6 +51,7 @@ static bool WriteRuns(struct RecordCommunicator* communicator, const uint32_t* m
 
 static void WriteMembers(struct Recorder* recorder, struct RecordCommunicator* communicator, const uint32_t* members,
                          uint32_t size) {
+  if (!members) return;
   if (WriteRuns(communicator, members, size)) return;
   if (size <= kRecordMemberWords) {
     memcpy(communicator->members, members, size * sizeof *members);
@@ -88,7 +89,8 @@ uint32_t RecorderAddCommunicator(struct Recorder* recorder, uint64_t id, const c
   communicator->state = kRecordUsed;
   communicator->generation = generation;
   communicator->id = id;
-  communicator->size = size;
+  communicator->size = size == 0 ? own_rank + 1 : size;
+  communicator->flags = size == 0 ? kRecordSizeLeast : 0;
   communicator->rank = own_rank;
   communicator->created_ns = NowNs();
   WriteMembers(recorder, communicator, members, size);
