@@ -70,13 +70,21 @@ static void* Start(struct NcclEventV5* event) {
 static struct NcclEventV5 the_group_api = {.type = kGroupApi}, the_coll_api = {.type = kCollApi},
                           the_group = {.type = kNcclGroup}, the_collective = {.type = kNcclColl};
 
-static void* Call(void) {
+static void BeginCall(void) {
   Start(&the_group_api);
   Start(&the_coll_api);
+}
+
+static void* Launch(void) {
   Start(&the_group);
   void* handle = Start(&the_collective);
   the_profiler->stop_event(handle);
   return handle;
+}
+
+static void* Call(void) {
+  BeginCall();
+  return Launch();
 }
 
 static void RunOnDevice(void* operation) {
@@ -120,6 +128,10 @@ static void* LookAtDevice(void* processor) {
     __atomic_store_n(&the_done, ++done, __ATOMIC_RELEASE);
   }
   return NULL;
+}
+
+static void Pause(uint64_t ns) {
+  for (const uint64_t begin = NowNs(); NowNs() - begin < ns;) continue;
 }
 
 static void HandOver(void* handle) {
@@ -176,7 +188,21 @@ int main(void) {
   pthread_t thread;
   pthread_create(&thread, NULL, LookAtDevice, (void*)(intptr_t)1);
   handle = Call();
-  MEASURE("a collective, while NCCL's thread is at work beside it", HandOver(handle), handle = Call());
+  MEASURE("the same without a pause, NCCL's thread beside it", HandOver(handle), handle = Call());
+  HandOver(handle);
+  // As in a program: NCCL takes some microseconds from the call to the launch, and they do not follow at once.
+  for (int i = 0; i < kTimes; ++i) {
+    Pause(5000);
+    const uint64_t call = Counter();
+    BeginCall();
+    const uint64_t called = Counter();
+    Pause(2000);
+    const uint64_t launch = Counter();
+    handle = Launch();
+    the_times[i] = (uint32_t)(Counter() - launch + called - call - (uint64_t)(the_counter_ns / the_ns_per_count));
+    HandOver(handle);
+  }
+  Print("the same with pauses, NCCL's thread beside it");
   __atomic_store_n(&the_end, 1, __ATOMIC_RELEASE);
   pthread_join(thread, NULL);
   return 0;

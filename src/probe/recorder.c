@@ -134,6 +134,12 @@ static RecorderTicket BeginElsewhere(struct Recorder* recorder, const struct Rec
   return TICKET_NO_PLACE | TICKET_ELSEWHERE | (is_blocking ? TICKET_BLOCKING : 0);
 }
 
+void RecorderPrepare(struct Recorder* recorder, uint32_t communicator) {
+  if (IsOff(recorder) || communicator >= kRecordCommunicators) return;
+  FetchForWriting(&CommunicatorAt(recorder, communicator)->issued);
+  if (the_thread.recorder == recorder) FetchForWriting(OperationAt(recorder, the_thread.next));
+}
+
 RecorderTicket RecorderBegin(struct Recorder* recorder, const struct RecorderOperation* begun) {
   if (IsOff(recorder)) return RECORDER_NO_TICKET;
   const uint64_t now = NowNs();

@@ -53,6 +53,8 @@ struct RecorderOperation {
 typedef uint32_t RecorderTicket;
 #define RECORDER_NO_TICKET UINT32_MAX
 
+// Soon this thread will begin one on this communicator: what another processor had last is fetched meanwhile.
+void RecorderPrepare(struct Recorder* recorder, uint32_t communicator);
 RecorderTicket RecorderBegin(struct Recorder* recorder, const struct RecorderOperation* operation);
 // The device has begun with it; or, of MPI, the program has asked for its end.
 void RecorderStart(struct Recorder* recorder, RecorderTicket ticket);

@@ -22,7 +22,8 @@ enum NcclEvent {
   kNcclGroup = 1,  // what is launched together
   kNcclColl = 2,
   kNcclP2p = 4,
-  kNcclKernelCh = 64,  // the device is in an operation, on one of its channels; since version 3
+  kNcclKernelCh = 64,   // the device is in an operation, on one of its channels; since version 3
+  kNcclGroupApi = 256,  // the program's call, before anything is launched; since version 5
 };
 
 #define NCCL_EVENT(Type)                                                         \

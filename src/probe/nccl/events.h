@@ -61,6 +61,8 @@ struct OperationFacts {
 void* BeginCommunicator(const struct CommunicatorFacts* facts);
 void EndCommunicator(void* context);
 
+// Soon something will be issued.
+void PrepareIssue(void* context);
 // What is issued until the next plan is launched together.
 void BeginPlan(void* context);
 void* IssueOperation(void* context, const struct OperationFacts* facts);

@@ -12,11 +12,26 @@ static struct Communicator* CommunicatorOf(void* context) {
   return is_it ? communicator : NULL;
 }
 
+static void Prepare(struct Communicator* communicator) {
+  FetchForWriting(OperationOf(communicator, LOAD(communicator->last) + 1));
+  RecorderPrepare(the_recorder, LOAD(communicator->place));
+}
+
+void PrepareIssue(void* context) {
+  struct Communicator* communicator = CommunicatorOf(context);
+  if (communicator) Prepare(communicator);
+}
+
+static void NextPlan(struct Communicator* communicator) {
+  STORE(communicator->plan, LOAD(communicator->plan) + 1);
+  STORE(communicator->is_plan_issued, false);
+}
+
 void BeginPlan(void* context) {
   struct Communicator* communicator = CommunicatorOf(context);
   if (!communicator) return;
-  STORE(communicator->plan, LOAD(communicator->plan) + 1);
-  STORE(communicator->is_plan_issued, false);
+  NextPlan(communicator);
+  Prepare(communicator);
 }
 
 static void CountCollective(struct Communicator* communicator) {
@@ -115,7 +130,7 @@ void* IssueOperation(void* context, const struct OperationFacts* facts) {
   const uint16_t name = FunctionNumber(facts->function);
   if (IsCommon(kFunctionWord[name].function) != facts->is_common) return NULL;
   // A plan begins where it is said, or where something comes after the last one was enqueued.
-  if (LOAD(communicator->is_plan_issued)) BeginPlan(context);
+  if (LOAD(communicator->is_plan_issued)) NextPlan(communicator);
   const uint32_t plan = LOAD(communicator->plan);
   const uint64_t room = facts->is_common ? kMessages : kOperations;
   uint64_t number = TakeNumber(communicator, room);

@@ -80,6 +80,8 @@ static int Finalize(void* context) {
       *handle = IssueOperation(context, &facts);                                                \
     } else if (event->type == kNcclKernelCh) {                                                  \
       *handle = BeginChannel(event->parent);                                                    \
+    } else if (event->type == kNcclGroupApi) {                                                  \
+      PrepareIssue(context);                                                                    \
     }                                                                                           \
     return 0;                                                                                   \
   }
