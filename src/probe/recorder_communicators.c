@@ -84,10 +84,10 @@ uint32_t RecorderAddCommunicator(struct Recorder* recorder, uint64_t id, const c
   }
   struct RecordCommunicator* communicator = CommunicatorAt(recorder, place);
   STORE(communicator->check, 0);  // who reads now sees that it is being written
-  const uint32_t generation = communicator->generation + 1;
-  memset((char*)communicator + sizeof communicator->check, 0, sizeof *communicator - sizeof communicator->check);
-  communicator->state = kRecordUsed;
-  communicator->generation = generation;
+  ++communicator->generation;
+  // Its state stays: a place that looked unused for a moment would be taken by another thread.
+  const size_t begin = offsetof(struct RecordCommunicator, id);
+  memset((char*)communicator + begin, 0, sizeof *communicator - begin);
   communicator->id = id;
   communicator->size = size == 0 ? own_rank + 1 : size;
   communicator->flags = size == 0 ? kRecordSizeLeast : 0;
