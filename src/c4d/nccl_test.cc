@@ -164,6 +164,7 @@ TEST_P(NcclWithChannels, LosesNoCountOfManyThreads) {
   constexpr int kThreads = 4, kTimes = 3000;
   NcclProcess process(newest(), kRankOne, [](NcclHost& host) {
     NcclCommunicator all = host.Init(70, "all", 4, 1);
+    host.Run(all, {});
     std::vector<NcclCommunicator> own;
     for (int i = 0; i < kThreads; ++i) own.push_back(host.Init(71 + i, "own", 4, 1));
     std::vector<std::thread> threads;
@@ -185,7 +186,7 @@ TEST_P(NcclWithChannels, LosesNoCountOfManyThreads) {
   ASSERT_TRUE(process.HasPlayed());
   const Record record = process.Read();
   for (int i = 0; i < kThreads; ++i) EXPECT_EQ(CountersOf(record, 71 + i), (Counters{kTimes, kTimes, kTimes, 0, 0}));
-  const uint64_t together = kThreads * kTimes / 100;
+  const uint64_t together = 1 + kThreads * kTimes / 100;
   EXPECT_EQ(CountersOf(record, 70), (Counters{together, together, together, 0, 0}));
   EXPECT_TRUE(record.operations.empty());
   EXPECT_EQ(record.losses.torn, 0u);
@@ -496,6 +497,20 @@ TEST_P(NcclWithChannels, AccusesWhoseDeviceIsElsewhere) {
   const NcclJob job(newest(), [](NcclHost& host, NcclCommunicator& world, uint32_t rank) {
     Take(host, world, rank == 2 ? Part::kNotBegun : Part::kInside);
     Take(host, world, Part::kNotBegun);  // all programs are ahead of their devices
+  });
+  EXPECT_EQ(Accused(job.Hangs()), "RankNonCommHang 2") << Describe(job.Hangs());
+}
+
+// What was done without a kernel that is heard of is not what it is stuck in, in however many groups that is so.
+TEST_P(NcclWithChannels, AccusesTheProgramBehindWhatIsNeverHeardOf) {
+  const NcclJob job(newest(), [](NcclHost& host, NcclCommunicator& world, uint32_t rank) {
+    std::vector<NcclCommunicator> others;
+    for (uint64_t hash = 80; hash < 84; ++hash) others.push_back(host.Init(hash, "other", 4, static_cast<int>(rank)));
+    for (NcclCommunicator& other : others) Take(host, other, Part::kNotBegun);
+    Take(host, world, Part::kNotBegun);
+    if (rank == 2) return;
+    for (NcclCommunicator& other : others) Take(host, other, Part::kInside);
+    Take(host, world, Part::kInside);
   });
   EXPECT_EQ(Accused(job.Hangs()), "RankNonCommHang 2") << Describe(job.Hangs());
 }

@@ -128,7 +128,8 @@ void FindTrailing(const Observation& observation, Places& places) {
     if (!needs_all || behind * 2 > observation.communicators[rung.communicator].members.size()) continue;
     for (uint32_t i = rung.begin; i < rung.end; ++i) {
       Seat& seat = places.seats[i];
-      seat.trails = seat.is_outstanding;
+      // What its device has not begun although others have completed it was done without a kernel that is heard of.
+      seat.trails = seat.is_outstanding && seat.start != Start::kNotStarted;
       if (seat.trails) ++places.ranks[seat.rank].trails;
     }
   }

@@ -134,12 +134,12 @@ void EndCommunicator(void* context) {
 
 uint32_t LearnPlace(struct Communicator* communicator, const struct CommunicatorFacts* facts) {
   uint32_t untold = PLACE_UNTOLD;
-  if (!__atomic_compare_exchange_n(&communicator->place, &untold, RECORD_NONE, false, __ATOMIC_RELAXED,
-                                   __ATOMIC_RELAXED)) {
+  if (!__atomic_compare_exchange_n(&communicator->place, &untold, RECORD_NONE, false, __ATOMIC_ACQUIRE,
+                                   __ATOMIC_ACQUIRE)) {
     return untold;
   }
   const uint32_t place = Register(facts);
-  STORE(communicator->place, place);
+  PUBLISH(communicator->place, place);
   return place;
 }
 

@@ -105,7 +105,7 @@ static bool IsListFull(struct Communicator* communicator, uint32_t most) {
 static RecorderTicket Begin(struct Communicator* communicator, const struct OperationFacts* facts, uint16_t name) {
   const struct FunctionWord* function = &kFunctionWord[name];
   const struct TypeWord type = TypeOf(facts->type);
-  uint32_t place = LOAD(communicator->place);
+  uint32_t place = __atomic_load_n(&communicator->place, __ATOMIC_ACQUIRE);
   if (place == PLACE_UNTOLD) place = LearnPlace(communicator, &facts->communicator);
   const bool is_full = IsListFull(communicator, facts->is_common ? kListedMessages : kListed);
   const bool has_peer = facts->peer >= 0 && (facts->is_common || function->has_root);
