@@ -123,8 +123,9 @@ def main():
     loaded = Path(arguments.bin) / "libaimaster-hydra.so"
     if not loaded.exists():
         complaints.append(f"{loaded} is not there: run ./dev build, or name its folder with --bin")
-    for library in sorted(Path(arguments.bin).glob("libaimaster-*.so")):
-        check_loaded_library(library, complaints)
+    for pattern in ("libaimaster-*.so", "libnccl-profiler-aimaster.so"):
+        for library in sorted(Path(arguments.bin).glob(pattern)):
+            check_loaded_library(library, complaints)
     for complaint in complaints:
         print(complaint)
     return 1 if complaints else 0
