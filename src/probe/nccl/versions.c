@@ -61,26 +61,27 @@ static int Finalize(void* context) {
 // version 4 it is not even set.
 #define START(version)                                                                          \
   static int StartV##version(void* context, void** handle, struct NcclEventV##version* event) { \
+    const uint64_t type = event->type;                                                          \
     *handle = NULL;                                                                             \
-    if (event->type == kNcclGroup) {                                                            \
+    if (type == kNcclGroup) {                                                                   \
       BeginPlan(context);                                                                       \
-    } else if (event->type == kNcclColl) {                                                      \
+    } else if (type == kNcclColl) {                                                             \
       const struct OperationFacts facts = {.function = event->coll.function,                    \
                                            .type = event->coll.type,                            \
                                            .count = event->coll.count,                          \
                                            .peer = event->coll.root,                            \
                                            .channels = event->coll.channels};                   \
       *handle = IssueOperation(context, &facts);                                                \
-    } else if (event->type == kNcclP2p) {                                                       \
+    } else if (type == kNcclP2p) {                                                              \
       const struct OperationFacts facts = {.function = event->p2p.function,                     \
                                            .type = event->p2p.type,                             \
                                            .count = event->p2p.count,                           \
                                            .peer = event->p2p.peer,                             \
                                            .is_common = true};                                  \
       *handle = IssueOperation(context, &facts);                                                \
-    } else if (event->type == kNcclKernelCh) {                                                  \
+    } else if (type == kNcclKernelCh) {                                                         \
       *handle = BeginChannel(event->parent);                                                    \
-    } else if (event->type == kNcclGroupApi) {                                                  \
+    } else if (type == kNcclGroupApi) {                                                         \
       PrepareIssue(context);                                                                    \
     }                                                                                           \
     return 0;                                                                                   \
