@@ -21,6 +21,7 @@ void Fill(const RecordedCommunicator& from, v1::RecordedCommunicator& to) {
   to.set_id(from.id);
   to.set_name(from.name);
   to.set_size(from.size);
+  to.set_size_is_least(!from.is_size_told);
   to.set_rank(from.rank);
   to.set_is_retired(from.is_retired);
   to.set_generation(from.generation);
@@ -97,6 +98,7 @@ bool Take(const v1::RecordedCommunicator& from, RecordedCommunicator& to) {
   to.id = from.id();
   to.name = from.name();
   to.size = from.size();
+  to.is_size_told = !from.size_is_least();
   to.rank = from.rank();
   to.is_retired = from.is_retired();
   to.generation = from.generation();
