@@ -35,7 +35,8 @@ static inline struct RecordFinished* RingOf(const struct Recorder* recorder, uin
 #define ADD(word, value) __atomic_fetch_add(&(word), (value), __ATOMIC_RELAXED)
 
 // Fetches a line of memory for this processor alone. The compiler's own would, for x86-64 in general, fetch it for
-// reading, so that the first write has to ask for it once more; processors that don't know the instruction pass over it.
+// reading, so that the first write has to ask for it once more; processors that don't know the instruction pass over
+// it.
 static inline void FetchForWriting(const void* at) {
 #if defined(__x86_64__)
   __asm__ volatile("prefetchw %0" : : "m"(*(const char*)at));
