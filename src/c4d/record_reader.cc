@@ -284,8 +284,9 @@ class Reader {
       if (slot.started_ns != 0) operation.started = TimeOf(slot.started_ns);
       record_.operations.push_back(operation);
     }
-    std::ranges::stable_sort(record_.operations, {}, [](const RecordedOperation& operation) {
-      return std::tuple(operation.issued, operation.communicator, operation.sequence);
+    std::ranges::sort(record_.operations, {}, [](const RecordedOperation& operation) {
+      return std::tuple(operation.issued, operation.communicator, operation.sequence, operation.function,
+                        operation.peer);
     });
   }
 
