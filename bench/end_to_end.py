@@ -54,7 +54,7 @@ class Aimaster:
                 "none", "--", stamp, folder]
 
     def stop(self, process):
-        process.send_signal(signal.SIGINT)
+        process.send_signal(signal.SIGTERM)  # not SIGINT, which what a script starts in the background ignores
 
 
 class Torchrun:
