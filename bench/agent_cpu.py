@@ -73,7 +73,7 @@ def measure(aimaster, ranks, pace, seconds):
         resident = re.search(r"^VmRSS:\s+(\d+)", Path(f"/proc/{pid}/status").read_text(), re.MULTILINE)
         return 100 * spent / lasted, int(resident[1]) / 1024
     finally:
-        job.send_signal(signal.SIGINT)
+        job.send_signal(signal.SIGTERM)
         job.wait(30)
         shutil.rmtree(folder, ignore_errors=True)
 
