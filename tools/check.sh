@@ -72,7 +72,7 @@ check e2e "run one test alone with ./dev test NAME; -k and -x work as in pytest"
 check user "AIMASTER_BIN=build/bin tests/e2e/run_unprivileged.sh -k NAME runs one as an ordinary user" ordinary_user
 check simulation "./dev sim --seed N --trace tells the story of the seed that is named" simulation
 check collectives "./dev sim collectives --seed N --trace tells the story of the seed that is named" collectives
-check fuzzers "add the input to tests/corpus/NAME; build-asan/fuzz/NAME FILE shows what it does" tools/fuzz.sh 20
+check fuzzers "add the input to tests/corpus/NAME; build-asan/fuzz/NAME FILE shows what it does" tools/fuzz.sh 12
 check threads "./dev build --tsan all, then run the test in build-tsan/tests" threads
 check sanitizers "./dev build --asan all, then run the test in build-asan/tests" sanitizers
 

@@ -18,7 +18,7 @@
 namespace aimaster::agent {
 namespace {
 
-constexpr size_t kEnvironmentMaxBytes = 8 << 20;
+constexpr size_t kEnvironmentOfRankMaxBytes = 8 << 20;
 
 bool HasEntry(std::string_view environment, std::string_view entry) {
   while (!environment.empty()) {
@@ -53,7 +53,7 @@ std::span<const std::byte> CopyFile(const std::string& path, std::vector<std::by
 // Of the process that writes into the folder: in another space of numbers its number may be somebody else's.
 c4d::Hold HoldOf(uint64_t number, const std::string& folder) {
   const auto pid = static_cast<pid_t>(number);
-  const auto environment = ReadWhole("/proc/" + std::to_string(pid) + "/environ", kEnvironmentMaxBytes);
+  const auto environment = ReadWhole("/proc/" + std::to_string(pid) + "/environ", kEnvironmentOfRankMaxBytes);
   const std::string written = std::string(AIMASTER_RECORD_FOLDER "=") + folder;
   if (!environment || !HasEntry(*environment, written)) return c4d::Hold::kFree;
   const std::optional<ProcessStat> stat = ReadStat(pid);

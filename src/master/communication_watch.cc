@@ -19,7 +19,7 @@ constexpr size_t kEvidenceToldMax = 12;
 constexpr auto kHoldMax = static_cast<uint32_t>(c4d::Hold::kKernel);
 constexpr int64_t kWaitMaxNs = int64_t{1} << 61;
 
-bool IsWatched(const JobState& job) {
+bool IsLookedAt(const JobState& job) {
   const FaultToleranceParameters& parameters = job.spec.fault_tolerance;
   return !IsAsync(job) && parameters.enable_job_hang_detection && parameters.enable_c4d_hang_detection;
 }
@@ -82,7 +82,7 @@ void CommunicationWatch::Follow(const JobState& job) {
 // ---- what nodes say ----
 
 void CommunicationWatch::Heard(Monotonic now, NodeIndex node, const v1::Heartbeat& heartbeat, const JobState& job) {
-  if (!IsWatched(job)) return;
+  if (!IsLookedAt(job)) return;
   Follow(job);
   const v1::Communication& communication = heartbeat.communication();
   Hearing& hearing = nodes_[node];
@@ -132,7 +132,7 @@ bool CommunicationWatch::IsNothingRecorded(Monotonic now, const JobState& job) c
 
 CommunicationWatch::Answer CommunicationWatch::Look(Monotonic now, const JobState& job) {
   Answer answer;
-  if (!IsWatched(job)) return answer;
+  if (!IsLookedAt(job)) return answer;
   Follow(job);
   if (job.phase != Phase::kRunning) {
     is_waiting_ = false;
@@ -164,7 +164,7 @@ CommunicationWatch::Answer CommunicationWatch::Look(Monotonic now, const JobStat
 }
 
 std::optional<Monotonic> CommunicationWatch::NextLook(const JobState& job) const {
-  if (!IsWatched(job) || job.phase != Phase::kRunning) return std::nullopt;
+  if (!IsLookedAt(job) || job.phase != Phase::kRunning) return std::nullopt;
   if (is_waiting_) return *looked_ + kAnswerMax;
   std::optional<Monotonic> next = StuckAt(job);
   if (!is_settled_ && looked_) next = *looked_;
