@@ -223,12 +223,11 @@ TEST(Record, CanBeReadAtAnyMoment) {
       }
     });
   }
-  uint64_t copies = 0, torn = 0, open = 0;
+  uint64_t copies = 0, torn = 0;
   for (; copies < 100; ++copies) {
     const Record record = process.Read();
     ASSERT_EQ(record.communicators.size(), 1u);
     torn += record.losses.torn;
-    open += record.operations.size();
     EXPECT_LE(record.operations.size(), 4u);
     for (const RecordedOperation& operation : record.operations) {
       // What belongs together is together.
