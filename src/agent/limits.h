@@ -122,6 +122,7 @@ inline constexpr size_t kRecordsMax = 4096;  // processes of this node
 inline constexpr size_t kRecordsMessageBytes = 512
                                                << 10;  // a message has 1 MiB, the record of a process some kilobytes
 inline constexpr auto kNewRecordFolder = 10min;
+inline constexpr auto kStuckInKernel = 5s;  // at every look
 
 // Logs.
 inline constexpr auto kLogTick = 1s;

@@ -1,7 +1,9 @@
 #include "agent/record_folder.h"
 
+#include <fcntl.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdint>
 #include <cstdio>
 #include <filesystem>
@@ -23,9 +25,27 @@ std::string ParentOfAll() {
          std::to_string(geteuid());
 }
 
+// In a place where anybody may have put something: nothing is removed but below a folder of ours.
 void Remove(const std::string& folder) {
+  if (!IsPrivateDirectory(std::filesystem::path(folder).parent_path())) return;
   std::error_code ignored;  // what can't be removed stays; it harms nobody
   std::filesystem::remove_all(folder, ignored);
+}
+
+// Of a neighbour, perhaps, who shares this memory and whose directories can't be seen from here.
+bool HasLivingWriter(const std::string& folder) {
+  const auto names = ListDirectory(folder);
+  if (!names) return true;
+  return std::ranges::any_of(*names, [&](const std::string& name) {
+    const int file = open((folder + "/" + name).c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+    if (file < 0) return false;
+    struct flock lock = {};
+    lock.l_type = F_RDLCK;
+    lock.l_whence = SEEK_SET;
+    const bool lives = fcntl(file, F_GETLK, &lock) == 0 && lock.l_type != F_UNLCK;
+    close(file);
+    return lives;
+  });
 }
 
 }  // namespace
@@ -41,7 +61,9 @@ Status MakeRecordFolder(const AttemptDirectory& attempt) {
   const std::string folder = RecordFolderOf(attempt);
   Remove(folder);
   if (const Status made = MakePrivateDirectory(folder); !made) return made;
-  return WriteSmallFile(folder + "/" + kAttemptFile, attempt.path());
+  const Status written = WriteSmallFile(folder + "/" + kAttemptFile, attempt.path());
+  if (!written) Remove(folder);
+  return written;
 }
 
 void RemoveRecordFolder(const AttemptDirectory& attempt) { Remove(RecordFolderOf(attempt)); }
@@ -57,7 +79,7 @@ void SweepRecordFolders() {
     const auto written = std::filesystem::last_write_time(file, error);
     if (error || std::filesystem::file_time_type::clock::now() - written < kNewRecordFolder) continue;
     const auto attempt = ReadSmallFile(file, kSmallFileMaxBytes);
-    if (attempt && !FileExists(*attempt)) Remove(folder);
+    if (attempt && !FileExists(*attempt) && !HasLivingWriter(folder)) Remove(folder);
   }
 }
 

@@ -18,25 +18,23 @@
 namespace aimaster::agent {
 namespace {
 
-constexpr size_t kEnvironmentOfRankMaxBytes = 8 << 20;
+struct FileCopy {
+  pid_t writer = 0;  // 0: it can't be seen from here
+  std::span<const std::byte> bytes;
+};
 
-bool HasEntry(std::string_view environment, std::string_view entry) {
-  while (!environment.empty()) {
-    const size_t end = std::min(environment.find('\0'), environment.size());
-    if (environment.substr(0, end) == entry) return true;
-    environment.remove_prefix(std::min(end + 1, environment.size()));
-  }
-  return false;
-}
-
-// The file as it is at one moment; empty: it can't be read, or is none of ours.
-std::span<const std::byte> CopyFile(const std::string& path, std::vector<std::byte>& buffer) {
+// As it is at one moment; none: it can't be read, is none of ours, or its process is gone.
+std::optional<FileCopy> CopyFile(const std::string& path, std::vector<std::byte>& buffer) {
   const int file = open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
-  if (file < 0) return {};
+  if (file < 0) return std::nullopt;
   struct stat status = {};
   size_t size = 0;
-  if (fstat(file, &status) == 0 && S_ISREG(status.st_mode) && status.st_uid == geteuid() && status.st_size > 0 &&
-      static_cast<size_t>(status.st_size) <= c4d::kRecordBytesMax) {
+  struct flock lock = {};
+  lock.l_type = F_RDLCK;
+  lock.l_whence = SEEK_SET;
+  const bool lives = fcntl(file, F_GETLK, &lock) == 0 && lock.l_type != F_UNLCK;
+  if (lives && fstat(file, &status) == 0 && S_ISREG(status.st_mode) && status.st_uid == geteuid() &&
+      status.st_size > 0 && static_cast<size_t>(status.st_size) <= c4d::kRecordBytesMax) {
     size = static_cast<size_t>(status.st_size);
   }
   buffer.resize(std::max(buffer.size(), size));
@@ -47,19 +45,8 @@ std::span<const std::byte> CopyFile(const std::string& path, std::vector<std::by
     got += static_cast<size_t>(read);
   }
   close(file);
-  return got == size ? std::span<const std::byte>(buffer).first(size) : std::span<const std::byte>();
-}
-
-// Of the process that writes into the folder: in another space of numbers its number may be somebody else's.
-c4d::Hold HoldOf(uint64_t number, const std::string& folder) {
-  const auto pid = static_cast<pid_t>(number);
-  const auto environment = ReadWhole("/proc/" + std::to_string(pid) + "/environ", kEnvironmentOfRankMaxBytes);
-  const std::string written = std::string(AIMASTER_RECORD_FOLDER "=") + folder;
-  if (!environment || !HasEntry(*environment, written)) return c4d::Hold::kFree;
-  const std::optional<ProcessStat> stat = ReadStat(pid);
-  if (!stat) return c4d::Hold::kFree;
-  if (stat->state == 'T' || stat->state == 't') return c4d::Hold::kStopped;
-  return stat->state == 'D' ? c4d::Hold::kKernel : c4d::Hold::kFree;
+  if (size == 0 || got < size) return std::nullopt;
+  return FileCopy{std::max<pid_t>(lock.l_pid, 0), std::span<const std::byte>(buffer).first(size)};
 }
 
 }  // namespace
@@ -72,13 +59,15 @@ void RecordWatch::Add(AttemptKey key, const AttemptDirectory& directory) {
 void RecordWatch::ReadFolder(AttemptKey key, const std::string& folder, std::vector<Reading>& readings) {
   const auto names = ListDirectory(folder);
   if (!names) return;
+  size_t looked_at = 0;
   for (const std::string& name : *names) {
     if (!name.ends_with(AIMASTER_RECORD_SUFFIX)) continue;
-    if (readings.size() >= kRecordsMax) return;
-    const std::span<const std::byte> bytes = CopyFile(folder + "/" + name, buffer_);
-    Result<c4d::Record> record = c4d::ReadRecord(bytes, MonotonicNow());
-    if (!record || record->is_finished || !record->world_rank || record->world_size > c4d::kRecordRanksMax) continue;
-    readings.push_back({key, folder, std::move(*record)});
+    if (++looked_at > kRecordsMax) return;
+    const std::optional<FileCopy> copy = CopyFile(folder + "/" + name, buffer_);
+    if (!copy) continue;
+    Result<c4d::Record> record = c4d::ReadRecord(copy->bytes, MonotonicNow());
+    if (!record || !record->world_rank || Value(*record->world_rank) >= c4d::kRecordRanksMax) continue;
+    readings.push_back({key, copy->writer, std::move(*record)});
   }
 }
 
@@ -90,29 +79,37 @@ std::vector<RecordWatch::Reading> RecordWatch::Read() {
 
 std::optional<v1::Communication> RecordWatch::Summary() {
   if (folders_.empty()) return std::nullopt;
-  std::vector<c4d::RankRecord> records;
-  uint32_t ranks = 0;
-  for (Reading& reading : Read()) {
-    const Rank rank = *reading.record.world_rank;
-    ranks = std::max({ranks, reading.record.world_size, Value(rank) + 1});
-    records.push_back({.rank = rank, .record = std::move(reading.record)});
-  }
   v1::Communication summary;
-  summary.set_processes(static_cast<uint32_t>(records.size()));
   std::optional<Duration> longest;
-  for (const c4d::Operation& operation : c4d::ObserveRecords(records, ranks).observation.operations) {
-    longest = std::max(longest.value_or(operation.age), operation.age);
+  for (const Reading& reading : Read()) {
+    summary.set_processes(summary.processes() + 1);
+    if (reading.record.is_finished) continue;
+    if (const std::optional<Duration> wait = c4d::LongestWait(reading.record)) longest = std::max(longest, wait);
   }
-  if (longest && *longest != c4d::kNoAge) summary.set_longest_wait_ns(longest->count());
+  if (longest) summary.set_longest_wait_ns(longest->count());
   return summary;
+}
+
+// Who is being looked at by a debugger, or by a tool that takes stacks, is none to blame. In the kernel processes are
+// for a moment again and again.
+c4d::Hold RecordWatch::HoldOf(pid_t pid) {
+  const std::optional<ProcessStat> stat = pid > 0 ? ReadStat(pid) : std::nullopt;
+  const char state = stat ? stat->state : 'S';
+  if (state != 'D') in_kernel_since_.erase(pid);
+  if (state == 'T') return c4d::Hold::kStopped;
+  if (state != 'D') return c4d::Hold::kFree;
+  const Monotonic now = MonotonicNow();
+  const Monotonic since = in_kernel_since_.try_emplace(pid, now).first->second;
+  return now - since >= kStuckInKernel ? c4d::Hold::kKernel : c4d::Hold::kFree;
 }
 
 std::vector<v1::Records> RecordWatch::ReadAll(uint64_t number) {
   std::vector<v1::Records> answers(1);
   size_t bytes = 0;
   for (const Reading& reading : Read()) {
+    if (reading.record.is_finished) continue;
     v1::ProcessRecord process = ToMessage(reading.record);
-    process.set_hold(static_cast<uint32_t>(HoldOf(reading.record.pid, reading.folder)));
+    process.set_hold(static_cast<uint32_t>(HoldOf(reading.pid)));
     process.mutable_id()->set_instance(reading.key.instance);
     process.mutable_id()->set_attempt(reading.key.attempt);
     if (bytes > kRecordsMessageBytes) {
@@ -123,6 +120,7 @@ std::vector<v1::Records> RecordWatch::ReadAll(uint64_t number) {
     bytes += process.ByteSizeLong();
     *answers.back().add_processes() = std::move(process);
   }
+  if (in_kernel_since_.size() > kRecordsMax) in_kernel_since_.clear();
   for (v1::Records& answer : answers) answer.set_number(number);
   return answers;
 }

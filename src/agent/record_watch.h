@@ -3,7 +3,12 @@
 //
 // Sending the whole every second was rejected: a job of thousands of ranks would tell its master megabytes each second
 // of which nothing is of interest.
+//
+// What the dead have left is not read: a rank of MPI that was killed leaves a record in which it waits for ever. Whose
+// process lives is known by the lock that it holds.
 #pragma once
+
+#include <sys/types.h>
 
 #include <cstddef>
 #include <map>
@@ -31,14 +36,16 @@ class RecordWatch {
  private:
   struct Reading {
     AttemptKey key;
-    std::string folder;
+    pid_t pid = 0;  // of the process; 0: it can't be seen from here
     c4d::Record record;
   };
-  // Of processes that communicate and have told their rank.
+  // Of living processes that have told their rank, those that are done with communication included.
   std::vector<Reading> Read();
   void ReadFolder(AttemptKey key, const std::string& folder, std::vector<Reading>& readings);
+  c4d::Hold HoldOf(pid_t pid);
 
   std::map<AttemptKey, std::string> folders_;
+  std::map<pid_t, Monotonic> in_kernel_since_;
   std::vector<std::byte> buffer_;
 };
 

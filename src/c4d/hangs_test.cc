@@ -348,5 +348,10 @@ TEST(HangsTest, OfNothingNothingIsSaid) {
   EXPECT_EQ(Accused(JobBuilder(4).Job()), "");
 }
 
+TEST(HangTimingTest, AnErrorThatIsPutOffForEverIsNoneAtOnce) {
+  EXPECT_EQ((HangTiming{.timeout = 10s, .times = 18}.error_after()), 3min);
+  EXPECT_EQ((HangTiming{.timeout = 1'000'000'000s, .times = 1'000'000}.error_after()), Duration::max());
+}
+
 }  // namespace
 }  // namespace aimaster::c4d

@@ -37,6 +37,23 @@ struct Group {
 
 Duration AgeOf(const Record& record, Monotonic time) { return std::max(Duration::zero(), record.taken - time); }
 
+// It is in a call, or left one a moment ago.
+bool IsAsking(const Record& record) {
+  return record.other_threads_inside > 0 || std::ranges::any_of(record.threads, [&](const RecordedThread& thread) {
+           return thread.inside || AgeOf(record, thread.changed) <= kPollingMax;
+         });
+}
+
+bool IsWaitedFor(const Record& record, const RecordedOperation& operation, bool is_asking) {
+  if (record.source != RecordSource::kMpi || operation.is_blocking) return true;
+  return operation.started && is_asking;
+}
+
+// Of MPI, the time for which it has been waited for.
+Monotonic WaitedSince(const Record& record, const RecordedOperation& operation) {
+  return record.source == RecordSource::kMpi ? operation.started.value_or(operation.issued) : operation.issued;
+}
+
 std::string Hexadecimal(uint64_t number) {
   char digits[16];
   const auto end = std::to_chars(digits, digits + sizeof digits, number, 16).ptr;
@@ -83,15 +100,11 @@ class Observer {
     for (uint32_t i = 0; i < record.operations.size(); ++i) {
       process.operations[record.operations[i].communicator].push_back(i);
     }
-    process.is_asking = record.other_threads_inside > 0;
-    for (const RecordedThread& thread : record.threads) {
-      process.is_asking = process.is_asking || thread.inside || AgeOf(record, thread.changed) <= kPollingMax;
-    }
+    process.is_asking = IsAsking(record);
   }
 
   static bool IsWaitedFor(const Process& process, const RecordedOperation& operation) {
-    if (process.of->record.source != RecordSource::kMpi || operation.is_blocking) return true;
-    return operation.started && process.is_asking;
+    return c4d::IsWaitedFor(process.of->record, operation, process.is_asking);
   }
 
   // The groups in which anybody still is.
@@ -137,7 +150,11 @@ class Observer {
   bool FindMembers(RecordSource source, Group& group) {
     const RecordedCommunicator* told = nullptr;
     for (const Part& part : group.parts) {
-      if (!CommunicatorOf(part).members.empty()) told = &CommunicatorOf(part);
+      const RecordedCommunicator& communicator = CommunicatorOf(part);
+      if (communicator.members.empty()) continue;
+      // Of two worlds, as a program has that starts others, both are called MPI_COMM_WORLD.
+      if (told != nullptr && (told->size != communicator.size || told->members != communicator.members)) return false;
+      told = &communicator;
     }
     const bool are_known = told != nullptr ? TakeMembers(source, *told, group) : PutMembersTogether(group);
     return are_known &&
@@ -343,9 +360,7 @@ class Observer {
     operation.name = TextIndex(record.names[from.name]);
     operation.type = TextIndex(from.type);
     if (from.peer < group.by_rank.size()) operation.peer = Rank{group.by_rank[from.peer]};
-    // Of MPI, the time for which it has been waited for.
-    operation.age =
-        AgeOf(record, record.source == RecordSource::kMpi ? from.started.value_or(from.issued) : from.issued);
+    operation.age = AgeOf(record, WaitedSince(record, from));
     if (record.source == RecordSource::kNccl) operation.start = from.started ? Start::kStarted : Start::kNotStarted;
   }
 
@@ -415,6 +430,22 @@ class Observer {
 };
 
 }  // namespace
+
+std::optional<Duration> LongestWait(const Record& record) {
+  std::optional<Duration> longest;
+  const auto take = [&](Monotonic since) {
+    longest = std::max(longest.value_or(Duration::zero()), AgeOf(record, since));
+  };
+  const bool is_asking = IsAsking(record);
+  for (const RecordedOperation& operation : record.operations) {
+    if (IsWaitedFor(record, operation, is_asking)) take(WaitedSince(record, operation));
+  }
+  for (const RecordedThread& thread : record.threads) {
+    if (thread.inside) take(thread.changed);
+  }
+  if (record.elsewhere > 0 && record.elsewhere_changed) take(*record.elsewhere_changed);
+  return longest;
+}
 
 ObservedRecords ObserveRecords(std::span<const RankRecord> records, uint32_t ranks) {
   return Observer(records, ranks).Observe();

@@ -15,6 +15,7 @@
 // left out. To put in some rank that fits was rejected for those who have a record: they might be accused.
 #pragma once
 
+#include <optional>
 #include <span>
 
 #include "c4d/observation.h"
@@ -42,6 +43,9 @@ struct ObservedRecords {
   };
   std::vector<Key> keys;
 };
+
+// For how long a process has waited in what it waits in the longest; none: it waits in nothing, or that is not told.
+std::optional<Duration> LongestWait(const Record& record);
 
 // Of a job with so many ranks. Of several records of one rank and source the youngest counts. Records of ranks beyond
 // the job's are left out.

@@ -321,5 +321,18 @@ TEST(RecordObservation, MessagesThatAreNotListedMayBeTheOtherSide) {
   EXPECT_EQ(job.Accused(), "");
 }
 
+TEST(RecordObservation, TwoWorldsOfOneNameAreNotCompared) {
+  TestProcess parent, child;
+  const uint32_t large = parent.JoinWorld(0, 4), small = child.JoinWorld(1, 2);
+  parent.Complete(large, kTestAllReduce, 5);
+  parent.Begin(large, kTestAllReduce, kRecordBlocking);
+  child.Complete(small, kTestAllReduce, 2);
+  const std::vector<RankRecord> records{{.rank = Rank{0}, .record = parent.Read(14s)},
+                                        {.rank = Rank{1}, .record = child.Read(14s)}};
+  for (const Verdict& verdict : FindHangs(ObserveRecords(records, 4).observation, {})) {
+    EXPECT_EQ(verdict.kind, VerdictKind::kNoProbeData);
+  }
+}
+
 }  // namespace
 }  // namespace aimaster::c4d

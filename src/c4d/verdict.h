@@ -47,7 +47,9 @@ struct Verdict {
 struct HangTiming {
   Duration timeout = std::chrono::seconds(10);
   uint32_t times = 18;
-  Duration error_after() const { return timeout * times; }
+  Duration error_after() const {  // as good as never, where the product is beyond all times
+    return timeout > Duration::max() / times ? Duration::max() : timeout * times;
+  }
 };
 
 }  // namespace aimaster::c4d

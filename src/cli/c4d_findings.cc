@@ -86,7 +86,7 @@ json VerdictJson(const JobSnapshot& job, const CommunicationVerdict& verdict) {
   return {{"kind", verdict.kind},
           {"level", LevelName(verdict.level)},
           {"ranks", ranks},
-          {"is_group", !verdict.is_culprit},
+          {"is_group", !verdict.is_culprit && verdict.kind != "NoProbeData"},
           {"node", nodes.size() == 1 ? json(nodes.front()) : json(nullptr)},
           {"since", std::chrono::duration<double>(verdict.lasts).count()},
           {"text", verdict.text},

@@ -4,8 +4,8 @@
 // The moves live in seven files by what they are about: coming up (transition_start.cc), failing
 // (transition_failure.cc), hanging (transition_hang.cc), communication (transition_communication.cc), going down
 // (transition_stop.cc), one instance's restart beside the others (transition_alone.cc), and call stacks
-// (transition_stacks.cc). One file with all of them was rejected: it
-// would be the file that everybody has to read to change anything.
+// (transition_stacks.cc). One file with all of them was rejected: it would be the file that everybody has to read to
+// change anything.
 #pragma once
 
 #include <set>

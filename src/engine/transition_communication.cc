@@ -41,11 +41,15 @@ std::string LevelText(C4dLogLevel level) {
   return level == C4dLogLevel::kError ? "Error" : level == C4dLogLevel::kWarning ? "Warning" : "Info";
 }
 
-// The worst that names somebody whose place is known.
+// The worst that names somebody whose place is known; of those, one that speaks of the place.
 const CommunicationVerdict* FindCulprit(const std::vector<CommunicationVerdict>& verdicts) {
-  const auto found = std::ranges::find_if(
-      verdicts, [](const auto& verdict) { return verdict.is_culprit && !verdict.instances.empty(); });
-  return found == verdicts.end() ? nullptr : &*found;
+  const CommunicationVerdict* found = nullptr;
+  for (const CommunicationVerdict& verdict : verdicts) {
+    if (!verdict.is_culprit || verdict.instances.empty()) continue;
+    const auto weight = [](const CommunicationVerdict& one) { return std::pair(one.level, one.suspects_node); };
+    if (found == nullptr || weight(verdict) > weight(*found)) found = &verdict;
+  }
+  return found;
 }
 
 }  // namespace

@@ -59,6 +59,15 @@ bool SaysTheSame(const CommunicationVerdict& a, const CommunicationVerdict& b) {
   return a.kind == b.kind && a.ranks == b.ranks && a.level == b.level;
 }
 
+bool IsWorse(const std::vector<CommunicationVerdict>& now, const std::vector<CommunicationVerdict>& before) {
+  const auto worst = [](const std::vector<CommunicationVerdict>& verdicts) {
+    std::optional<C4dLogLevel> level;
+    for (const CommunicationVerdict& verdict : verdicts) level = std::max(level, std::optional(verdict.level));
+    return level;
+  };
+  return worst(now) > worst(before);
+}
+
 bool SaysAllTheSame(const std::vector<CommunicationVerdict>& a, const std::vector<CommunicationVerdict>& b) {
   return std::ranges::equal(a, b, SaysTheSame);
 }
@@ -74,9 +83,11 @@ void CommunicationWatch::Follow(const JobState& job) {
   nodes_.clear();
   is_waiting_ = false;
   records_.clear();
-  last_.clear();
+  last_.reset();
   is_settled_ = true;
+  unchanged_ = 0;
   looked_.reset();
+  told_.reset();
 }
 
 // ---- what nodes say ----
@@ -120,6 +131,10 @@ std::optional<Monotonic> CommunicationWatch::StuckAt(const JobState& job) const 
   return at;
 }
 
+bool CommunicationWatch::AllAreHeard(const JobState& job) const {
+  return std::ranges::all_of(NodesWithRanks(job), [&](NodeIndex node) { return nodes_.contains(node); });
+}
+
 bool CommunicationWatch::IsNothingRecorded(Monotonic now, const JobState& job) const {
   const std::optional<Monotonic> up = RanksUp(job);
   if (!up || now - *up < kNoDataAfter) return false;
@@ -141,7 +156,8 @@ CommunicationWatch::Answer CommunicationWatch::Look(Monotonic now, const JobStat
   if (is_waiting_) {
     if (!unanswered_.empty() && now - *looked_ < kAnswerMax) return answer;
     is_waiting_ = false;
-    Settle(Conclude(job), job, answer);
+    // Of who has not answered nothing is known, and what was known of it may well hold.
+    if (unanswered_.empty() || job.communication.empty()) Settle(now, Conclude(job), job, answer);
     return answer;
   }
   if (looked_ && now - *looked_ < Pause()) return answer;
@@ -151,13 +167,14 @@ CommunicationWatch::Answer CommunicationWatch::Look(Monotonic now, const JobStat
     Ask(job, answer);
   } else if (IsNothingRecorded(now, job)) {
     const c4d::Verdict nothing{.kind = c4d::VerdictKind::kNoProbeData, .level = c4d::Level::kWarning};
-    last_ = {Translate(nothing, {}, job)};
-    Settle(last_, job, answer);
+    last_ = Verdicts{Translate(nothing, {}, job)};
+    Settle(now, *last_, job, answer);
   } else if (!job.communication.empty()) {
-    Settle({}, job, answer);
+    if (AllAreHeard(job)) Settle(now, {}, job, answer);
   } else {
-    last_.clear();
+    last_.reset();
     is_settled_ = true;
+    unchanged_ = 0;
     looked_.reset();
   }
   return answer;
@@ -184,15 +201,19 @@ void CommunicationWatch::Ask(const JobState& job, Answer& answer) {
 // Ranks are those of the program: of MPI its own, which are more than the job knows of.
 CommunicationWatch::Verdicts CommunicationWatch::Conclude(const JobState& job) {
   std::map<Rank, InstanceIndex> places;
+  std::set<Rank> ambiguous;
   std::vector<c4d::RankRecord> records;
   const bool is_mpi = job.spec.framework == Framework::kMpi;
   auto ranks = is_mpi ? 0u : static_cast<uint32_t>(job.rank_ended.size());
   for (Taken& taken : std::exchange(records_, {})) {
     const Rank rank = *taken.record.world_rank;
     if (is_mpi) ranks = std::min(std::max(ranks, taken.record.world_size), c4d::kRecordRanksMax);
-    places[rank] = taken.instance;
+    // Of two worlds, of which each has such a rank: where the one is that is meant can't be told.
+    const auto [place, is_first] = places.try_emplace(rank, taken.instance);
+    if (!is_first && place->second != taken.instance) ambiguous.insert(rank);
     records.push_back({.rank = rank, .hold = taken.hold, .record = std::move(taken.record)});
   }
+  for (const Rank rank : ambiguous) places.erase(rank);
   const c4d::ObservedRecords observed = c4d::ObserveRecords(records, ranks);
   Verdicts verdicts;
   for (const c4d::Verdict& verdict : c4d::FindHangs(observed.observation, TimingOf(job))) {
@@ -230,12 +251,16 @@ CommunicationVerdict CommunicationWatch::Translate(const c4d::Verdict& verdict,
   return told;
 }
 
-void CommunicationWatch::Settle(Verdicts verdicts, const JobState& job, Answer& answer) {
-  const bool is_confirmed = SaysAllTheSame(verdicts, last_);
+void CommunicationWatch::Settle(Monotonic now, Verdicts verdicts, const JobState& job, Answer& answer) {
+  is_settled_ = last_ && SaysAllTheSame(verdicts, *last_);
+  unchanged_ = is_settled_ ? unchanged_ + 1 : 0;
   last_ = std::move(verdicts);
-  is_settled_ = is_confirmed;
-  if (!is_confirmed || SaysAllTheSame(last_, job.communication)) return;
-  answer.judged = CommunicationJudged{.round = job.round, .verdicts = last_};
+  if (!is_settled_ || SaysAllTheSame(*last_, job.communication)) return;
+  // Thousands of ranks that come out of something one after the other are not told of one by one.
+  const bool is_urgent = last_->empty() || IsWorse(*last_, job.communication);
+  if (!is_urgent && told_ && now - *told_ < TimingOf(job).timeout) return;
+  told_ = now;
+  answer.judged = CommunicationJudged{.round = job.round, .verdicts = *last_};
 }
 
 }  // namespace aimaster

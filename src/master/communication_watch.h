@@ -11,6 +11,7 @@
 // All of it is soft: a master that takes over learns it again.
 #pragma once
 
+#include <algorithm>
 #include <map>
 #include <optional>
 #include <set>
@@ -55,7 +56,9 @@ class CommunicationWatch {
   using Verdicts = std::vector<CommunicationVerdict>;
 
   void Follow(const JobState& job);
-  Duration Pause() const { return is_settled_ ? kLookAgain : kLookTwice; }
+  // What stays as it is for long is looked at less often.
+  Duration Pause() const { return !is_settled_ ? kLookTwice : kLookAgain * (1 + std::min(unchanged_ / 10, 4u)); }
+  bool AllAreHeard(const JobState& job) const;
   // When somebody will have waited for as long as C4D_HANG_TIMEOUT, unless it goes on; none: nobody waits by then.
   std::optional<Monotonic> StuckAt(const JobState& job) const;
   bool IsNothingRecorded(Monotonic now, const JobState& job) const;
@@ -64,7 +67,7 @@ class CommunicationWatch {
   CommunicationVerdict Translate(const c4d::Verdict& verdict, const std::map<Rank, InstanceIndex>& places,
                                  const JobState& job) const;
   // Tells what is new, once it has been found twice.
-  void Settle(Verdicts verdicts, const JobState& job, Answer& answer);
+  void Settle(Monotonic now, Verdicts verdicts, const JobState& job, Answer& answer);
 
   // The life of the job that all this is about: a round, or another start of it in place.
   Round round_{};
@@ -80,9 +83,11 @@ class CommunicationWatch {
     c4d::Hold hold = c4d::Hold::kFree;
     c4d::Record record;
   };
-  std::vector<Taken> records_;  // that were answered
-  Verdicts last_;               // that were concluded
-  bool is_settled_ = true;      // they were concluded twice
+  std::vector<Taken> records_;     // that were answered
+  std::optional<Verdicts> last_;   // that were concluded; none: nothing was, in this life
+  bool is_settled_ = true;         // they were concluded twice
+  uint32_t unchanged_ = 0;         // how often that was so since
+  std::optional<Monotonic> told_;  // when something was told
 };
 
 }  // namespace aimaster

@@ -147,6 +147,35 @@ TEST(CommunicationWatchTest, WhatIsOverIsToldAsOver) {
   EXPECT_FALSE(bench.Second(std::nullopt));
 }
 
+TEST(CommunicationWatchTest, AMasterThatTakesOverTellsNothingAsOverBeforeItHasHeardAll) {
+  Bench bench;
+  bench.WaitInAllReduce(0);
+  bench.WaitInAllReduce(2);
+  bench.Second(11s);
+  ASSERT_TRUE(bench.Second(12s));
+  bench.watch = CommunicationWatch(Epoch{2});
+  v1::Heartbeat nobody_waits;
+  nobody_waits.mutable_communication()->set_processes(1);
+  for (int second = 0; second < 5; ++second) {
+    bench.now = bench.now + 1s;
+    bench.watch.Heard(bench.now, NodeIndex{1}, nobody_waits, bench.job);
+    EXPECT_FALSE(bench.watch.Look(bench.now, bench.job).judged);
+  }
+  EXPECT_FALSE(bench.Second(18s));
+  EXPECT_FALSE(bench.Second(19s)) << "it holds, as was told";
+}
+
+TEST(CommunicationWatchTest, RanksThatGoOneAfterTheOtherAreNotToldOfOneByOne) {
+  Bench bench(8);
+  for (uint32_t rank = 0; rank < 2; ++rank) bench.WaitInAllReduce(rank);
+  int told = 0;
+  for (uint32_t second = 0; second < 20; ++second) {
+    if (second % 3 == 2 && second / 3 + 2 < 7) bench.WaitInAllReduce(second / 3 + 2);
+    if (bench.Second(Duration(11s) + Duration(1s) * second)) ++told;
+  }
+  EXPECT_LE(told, 3);
+}
+
 TEST(CommunicationWatchTest, ANodeThatDoesNotAnswerIsNotWaitedForAndItsRankNotAccused) {
   Bench bench;
   bench.WaitInAllReduce(0);

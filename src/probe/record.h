@@ -20,7 +20,8 @@
 //           └──────────────────────────────────────────────┘
 //
 // All numbers are in the machine's own order and all times are monotonic nanoseconds: a file never leaves its machine.
-// It is created with O_EXCL and mode 0600, has its full size from the beginning, and its blocks are reserved, so that
+// Its process holds a lock on it (fcntl, F_WRLCK) for as long as it lives: who finds none looks at what the dead have
+// left. It is created with O_EXCL and mode 0600, has its full size from the beginning, and its blocks are reserved, so that
 // writing into it can't fail. The folder is best one in memory: while a disk writes a page back, who writes to that
 // page may have to wait.
 //

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/statvfs.h>
 #include <unistd.h>
 
 #include "probe/recorder.h"
@@ -28,19 +29,40 @@ static bool Reserve(int file) {
   return true;
 }
 
+// The folder's memory is the program's too: of a small one we take nothing that it may soon need.
+static bool HasRoom(const char* folder) {
+  enum { kRoomEnough = 256 << 20 };
+  struct statvfs all;
+  if (statvfs(folder, &all) != 0) return false;
+  const uint64_t size = (uint64_t)all.f_blocks * all.f_frsize, room = (uint64_t)all.f_bavail * all.f_frsize;
+  return size == 0 || room >= kRoomEnough || room >= size / 4;  // without a size it has no bound
+}
+
+// A sign of life: the system lets go of this lock when the process is gone, and of no other. It is given to no child,
+// and the descriptor stays open for it, out of the way of the program's own.
+static void LockForLife(int file) {
+  const int high = fcntl(file, F_DUPFD_CLOEXEC, 512);
+  if (high >= 0) close(file);
+  struct flock lock = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
+  (void)!fcntl(high >= 0 ? high : file, F_SETLK, &lock);
+}
+
 static unsigned char* MapNewFile(const char* folder, enum RecordSource source) {
   static const char* const kSources[] = {"", "mpi", "nccl", "torch"};
   char path[4096];
   // A number of a process may come back; together with the time it names this one.
   const int length = snprintf(path, sizeof path, "%s/%s-%ld-%llx" AIMASTER_RECORD_SUFFIX, folder, kSources[source],
                               (long)getpid(), (unsigned long long)NowNs());
-  if (length < 0 || (size_t)length >= sizeof path) return NULL;
+  if (length < 0 || (size_t)length >= sizeof path || !HasRoom(folder)) return NULL;
   const int file = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
   if (file < 0) return NULL;
   void* mapped = MAP_FAILED;
   if (Reserve(file)) mapped = mmap(NULL, kRecordFileBytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_POPULATE, file, 0);
+  if (mapped != MAP_FAILED) {
+    LockForLife(file);
+    return mapped;
+  }
   close(file);
-  if (mapped != MAP_FAILED) return mapped;
   unlink(path);
   return NULL;
 }

@@ -1,5 +1,6 @@
 #include "wire/record_message.h"
 
+#include <algorithm>
 #include <map>
 
 namespace aimaster {
@@ -15,7 +16,8 @@ constexpr uint32_t kSourcesEnd = static_cast<uint32_t>(c4d::RecordSource::kTorch
 constexpr int kNumbersOfARun = 3;
 
 int64_t Nanoseconds(Monotonic time) { return time.since_origin.count(); }
-Monotonic Time(int64_t nanoseconds) { return {Duration(nanoseconds)}; }
+// What is beyond what a clock has shown is not a time.
+Monotonic Time(int64_t nanoseconds) { return {Duration(std::clamp<int64_t>(nanoseconds, 0, int64_t{1} << 61))}; }
 
 void Fill(const RecordedCommunicator& from, v1::RecordedCommunicator& to) {
   to.set_id(from.id);
@@ -91,8 +93,8 @@ bool TakeMembers(const v1::RecordedCommunicator& from, RecordedCommunicator& to)
 }
 
 bool Take(const v1::RecordedCommunicator& from, RecordedCommunicator& to) {
-  if (from.size() > c4d::kRecordRanksMax || from.completed() > from.issued() ||
-      from.common_completed() > from.common_issued()) {
+  if (from.size() == 0 || from.size() > c4d::kRecordRanksMax || from.rank() >= from.size() ||
+      from.completed() > from.issued() || from.common_completed() > from.common_issued()) {
     return false;
   }
   to.id = from.id();
@@ -169,7 +171,10 @@ v1::ProcessRecord ToMessage(const Record& record) {
 }
 
 std::optional<Record> FromMessage(const v1::ProcessRecord& message) {
-  if (message.source() >= kSourcesEnd || message.names_size() > UINT16_MAX) return std::nullopt;
+  if (message.source() >= kSourcesEnd || message.names_size() > UINT16_MAX ||
+      message.world_rank() >= c4d::kRecordRanksMax) {
+    return std::nullopt;
+  }
   Record record;
   record.source = static_cast<c4d::RecordSource>(message.source());
   record.pid = message.pid();

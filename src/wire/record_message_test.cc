@@ -75,6 +75,9 @@ TEST(RecordMessage, WhatContradictsItselfIsRefused) {
   EXPECT_TRUE(refuses([](auto& bad) { bad.mutable_operations(0)->set_function(13); }));
   EXPECT_TRUE(refuses([](auto& bad) { bad.mutable_threads(0)->set_inside(77); }));
   EXPECT_TRUE(refuses([](auto& bad) { bad.mutable_communicators(0)->set_size(5); }));
+  EXPECT_TRUE(refuses([](auto& bad) { bad.mutable_communicators(0)->set_rank(4); }));
+  EXPECT_TRUE(refuses([](auto& bad) { bad.mutable_communicators(0)->set_size(0); }));
+  EXPECT_TRUE(refuses([](auto& bad) { bad.set_world_rank(UINT32_MAX); }));
   EXPECT_TRUE(refuses([](auto& bad) { bad.mutable_communicators(0)->set_completed(9); }));
   EXPECT_TRUE(refuses([](auto& bad) { bad.mutable_communicators(0)->set_members(2, 1 << 30); }));
   EXPECT_TRUE(refuses([](auto& bad) { bad.mutable_communicators(0)->set_members(0, -1); }));

@@ -38,7 +38,7 @@ def record_folders(home):
 @needs_mpi
 @for_each_library
 def test_who_sleeps_before_a_collective_is_warned_of_and_never_isolated(home, library, tmp_path):
-    running = home.start("run", *ON, SOON, *mpi(library, 60, 0.02, "sleep", 2, 10, 7, tmp_path / "mark"),
+    running = home.start("run", *ON, SOON, *mpi(library, 200, 0.02, "sleep", 2, 10, 7, tmp_path / "mark"),
                          env=ENVIRONMENT)
     warned = wait_for(lambda: home.list() and c4d(home)["verdicts"], "a verdict")
     verdict, = warned
@@ -81,7 +81,7 @@ def test_where_all_are_silent_c4d_says_who_it_is(home, library, tmp_path):
 @needs_mpi
 def test_a_killed_agent_and_a_killed_master_go_on_looking(home, tmp_path):
     library = "openmpi"
-    running = home.start("run", *ON, SOON, *mpi(library, 60, 0.02, "sleep", 3, 10, 12, tmp_path / "mark"),
+    running = home.start("run", *ON, SOON, *mpi(library, 250, 0.02, "sleep", 3, 10, 12, tmp_path / "mark"),
                          env=ENVIRONMENT)
     home.wait_for_output(running, "is process ", times=4)
     kill(next(iter(home.agent_pids().values())))
