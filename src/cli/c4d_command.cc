@@ -19,6 +19,7 @@
 #include "cli/terminal.h"
 #include "cli/text.h"
 #include "core/count.h"
+#include "core/nearest_name.h"
 #include "journal/files.h"
 
 namespace aimaster::cli {
@@ -124,7 +125,11 @@ int Run(const Arguments& arguments) {
   if (first == kAnalyze && arguments.operands.size() == 2) return Analyze(arguments);
   if (first == kAnalyze) return Complain({ErrorKind::kUsage, "which folder? write aimaster c4d analyze DIR"});
   if (arguments.operands.size() == 1 && !arguments.Has("--timeout")) return ShowFindings(arguments);
-  return Complain({ErrorKind::kUsage, "write aimaster c4d JOB, or aimaster c4d analyze DIR"});
+  if (arguments.operands.size() == 1) return Complain({ErrorKind::kUsage, "--timeout is for aimaster c4d analyze DIR"});
+  constexpr std::array kActions = {kAnalyze};
+  const std::string meant = DidYouMean(first, kActions);
+  return Complain({ErrorKind::kUsage,
+                   "aimaster c4d does not know " + InQuotes(first) + (meant.empty() ? "; it knows analyze" : meant)});
 }
 
 }  // namespace

@@ -16,9 +16,9 @@ using namespace std::chrono_literals;
 using c4d::TestProcess;
 
 // A job of one rank on each node, all in one communicator; the watch over it, and the answers of its agents.
-class Bench {
+class Observed {
  public:
-  explicit Bench(uint32_t nodes = 3) : watch(Epoch{1}), processes(nodes), worlds(nodes) {
+  explicit Observed(uint32_t nodes = 3) : watch(Epoch{1}), processes(nodes), worlds(nodes) {
     FaultToleranceParameters& parameters = job.spec.fault_tolerance;
     parameters.enable_job_hang_detection = true;
     parameters.enable_c4d_hang_detection = true;
@@ -86,13 +86,13 @@ class Bench {
 };
 
 TEST(CommunicationWatchTest, NobodyIsAskedAsLongAsNobodyWaitsForLong) {
-  Bench bench;
+  Observed bench;
   for (int i = 0; i < 60; ++i) EXPECT_FALSE(bench.Second(9s));
   EXPECT_EQ(bench.asked, 0u);
 }
 
 TEST(CommunicationWatchTest, WhoIsWaitedForIsNamedWithItsPlaceOnceTwoAnswersAgree) {
-  Bench bench;
+  Observed bench;
   bench.WaitInAllReduce(0);
   bench.WaitInAllReduce(2);
   EXPECT_FALSE(bench.Second(11s)) << "one answer is none";
@@ -114,7 +114,7 @@ TEST(CommunicationWatchTest, WhoIsWaitedForIsNamedWithItsPlaceOnceTwoAnswersAgre
 }
 
 TEST(CommunicationWatchTest, AHangInCommunicationBecomesAnErrorInItsTime) {
-  Bench bench;
+  Observed bench;
   bench.job.spec.fault_tolerance.c4d_common_envs = {{"C4D_HANG_TIMEOUT", "2"}, {"C4D_HANG_TIMES", "3"}};
   bench.WaitInAllReduce(1);
   for (const uint32_t rank : {0u, 2u}) {
@@ -136,7 +136,7 @@ TEST(CommunicationWatchTest, AHangInCommunicationBecomesAnErrorInItsTime) {
 }
 
 TEST(CommunicationWatchTest, WhatIsOverIsToldAsOver) {
-  Bench bench;
+  Observed bench;
   std::vector<RecorderTicket> tickets{bench.WaitInAllReduce(0), bench.WaitInAllReduce(2)};
   bench.Second(11s);
   ASSERT_TRUE(bench.Second(12s));
@@ -148,7 +148,7 @@ TEST(CommunicationWatchTest, WhatIsOverIsToldAsOver) {
 }
 
 TEST(CommunicationWatchTest, AMasterThatTakesOverTellsNothingAsOverBeforeItHasHeardAll) {
-  Bench bench;
+  Observed bench;
   bench.WaitInAllReduce(0);
   bench.WaitInAllReduce(2);
   bench.Second(11s);
@@ -166,7 +166,7 @@ TEST(CommunicationWatchTest, AMasterThatTakesOverTellsNothingAsOverBeforeItHasHe
 }
 
 TEST(CommunicationWatchTest, RanksThatGoOneAfterTheOtherAreNotToldOfOneByOne) {
-  Bench bench(8);
+  Observed bench(8);
   for (uint32_t rank = 0; rank < 2; ++rank) bench.WaitInAllReduce(rank);
   int told = 0;
   for (uint32_t second = 0; second < 20; ++second) {
@@ -177,7 +177,7 @@ TEST(CommunicationWatchTest, RanksThatGoOneAfterTheOtherAreNotToldOfOneByOne) {
 }
 
 TEST(CommunicationWatchTest, ANodeThatDoesNotAnswerIsNotWaitedForAndItsRankNotAccused) {
-  Bench bench;
+  Observed bench;
   bench.WaitInAllReduce(0);
   bench.WaitInAllReduce(2);
   for (int i = 11; i < 20; ++i) {
@@ -191,7 +191,7 @@ TEST(CommunicationWatchTest, ANodeThatDoesNotAnswerIsNotWaitedForAndItsRankNotAc
 }
 
 TEST(CommunicationWatchTest, AnAnswerToAnotherQuestionOrOfAnotherAttemptCountsForNothing) {
-  Bench bench;
+  Observed bench;
   bench.WaitInAllReduce(0);
   bench.WaitInAllReduce(2);
   bench.Beat(11s);
@@ -209,7 +209,7 @@ TEST(CommunicationWatchTest, AnAnswerToAnotherQuestionOrOfAnotherAttemptCountsFo
 }
 
 TEST(CommunicationWatchTest, WhatNothingTellsOfIsNotTakenForHealth) {
-  Bench bench;
+  Observed bench;
   bench.Beat(std::nullopt, 0);
   bench.now = bench.now + 29s;
   EXPECT_FALSE(bench.watch.Look(bench.now, bench.job).judged) << "a program takes its time to begin";
@@ -228,7 +228,7 @@ TEST(CommunicationWatchTest, WhatNothingTellsOfIsNotTakenForHealth) {
 
 TEST(CommunicationWatchTest, NothingIsLookedAtUnlessBothAreAskedFor) {
   for (const bool hang_detection : {true, false}) {
-    Bench bench;
+    Observed bench;
     bench.job.spec.fault_tolerance.enable_job_hang_detection = hang_detection;
     bench.job.spec.fault_tolerance.enable_c4d_hang_detection = !hang_detection;
     bench.WaitInAllReduce(0);
@@ -238,7 +238,7 @@ TEST(CommunicationWatchTest, NothingIsLookedAtUnlessBothAreAskedFor) {
 }
 
 TEST(CommunicationWatchTest, ANewRoundForgetsTheLast) {
-  Bench bench;
+  Observed bench;
   bench.WaitInAllReduce(0);
   bench.WaitInAllReduce(2);
   bench.Second(11s);
