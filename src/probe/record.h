@@ -21,9 +21,9 @@
 //
 // All numbers are in the machine's own order and all times are monotonic nanoseconds: a file never leaves its machine.
 // Its process holds a lock on it (fcntl, F_WRLCK) for as long as it lives: who finds none looks at what the dead have
-// left. It is created with O_EXCL and mode 0600, has its full size from the beginning, and its blocks are reserved, so that
-// writing into it can't fail. The folder is best one in memory: while a disk writes a page back, who writes to that
-// page may have to wait.
+// left. It is created with O_EXCL and mode 0600, has its full size from the beginning, and its blocks are reserved, so
+// that writing into it can't fail. The folder is best one in memory: while a disk writes a page back, who writes to
+// that page may have to wait.
 //
 // Reading. A copy is made of it in whichever order the copying program likes, once. A sequence number before and after
 // a slot would show a torn one only to who reads in the right order, and looks twice. So each slot carries a check over
