@@ -68,8 +68,9 @@ def test_who_is_stopped_in_a_collective_costs_its_node_and_the_job_ends_elsewher
 @needs_mpi
 @for_each_library
 def test_where_all_are_silent_c4d_says_who_it_is(home, library, tmp_path):
-    finished = home.run(*ON, SOON, "--job-hang-interval", 6,
-                        *mpi(library, 60, 0.02, "sleep", 1, 10, 3600, tmp_path / "mark"), env=ENVIRONMENT, timeout=120)
+    finished = home.run(*ON, SOON, "--job-hang-interval", 12,
+                        *mpi(library, 30, 0.02, "sleep", 1, 10, 3600, tmp_path / "mark", ranks=2), env=ENVIRONMENT,
+                        timeout=120)
     assert finished.code == 0, finished
     record, = home.records()
     assert record["error_source"] == "hang" and record["stacks"], record
