@@ -112,7 +112,7 @@ inline constexpr auto kSaidJustNow = 60s;               // and up to twice that
 inline constexpr uint64_t kScanBehindMax = 4 << 20;     // of one file; what is older is passed over
 inline constexpr uint64_t kScanOnAdoption = 256 << 10;  // of a file that another agent had read
 inline constexpr uint64_t kScanPerLook = 8 << 20;       // of all files: nothing else happens meanwhile
-inline constexpr size_t kScanChunkBytes = 64 << 10;     // read at a time
+inline constexpr size_t kScanChunkBytes = 128 << 10;    // read at a time
 inline constexpr size_t kScanStartBytes = 4 << 10;      // in which a line should begin
 static_assert(kErrorTextMaxBytes < kLogTailMaxBytes && kLogTailMaxBytes <= kScanOnAdoption &&
               kScanOnAdoption <= kScanBehindMax && kScanBehindMax <= kScanPerLook);
@@ -123,6 +123,14 @@ inline constexpr size_t kRecordsMessageBytes = 512
                                                << 10;  // a message has 1 MiB, the record of a process some kilobytes
 inline constexpr auto kNewRecordFolder = 10min;
 inline constexpr auto kStuckInKernel = 5s;  // at every look
+// Collectives that are told in a second: of a communicator at least and at most so many, of all ranks together about.
+inline constexpr double kSampleMin = 4;
+inline constexpr double kSampleMax = 32;
+inline constexpr double kSampleOfAll = 50'000;
+inline constexpr auto kRateOver = 500ms;                // how many there are in less than that tells no rate
+inline constexpr int kFinishedGroupsMax = 64;           // of a process, in a heartbeat
+inline constexpr int kFinishedOfGroupMax = 64;          // of each
+inline constexpr size_t kFinishedBytesMax = 384 << 10;  // of a heartbeat
 
 // Logs.
 inline constexpr auto kLogTick = 1s;

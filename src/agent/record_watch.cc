@@ -85,7 +85,9 @@ std::optional<v1::Communication> RecordWatch::Summary() {
     summary.set_processes(summary.processes() + 1);
     if (reading.record.is_finished) continue;
     if (const std::optional<Duration> wait = c4d::LongestWait(reading.record)) longest = std::max(longest, wait);
+    finished_.Read(reading.key, reading.record, summary);
   }
+  finished_.ForgetOthers();
   if (longest) summary.set_longest_wait_ns(longest->count());
   return summary;
 }

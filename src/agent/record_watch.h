@@ -17,6 +17,7 @@
 #include <vector>
 
 #include "agent/attempt_files.h"
+#include "agent/finished_reader.h"
 #include "aimaster/v1/agent.pb.h"
 #include "c4d/record_observation.h"
 
@@ -28,7 +29,7 @@ class RecordWatch {
   void Add(AttemptKey key, const AttemptDirectory& directory);
   void Remove(AttemptKey key) { folders_.erase(key); }
 
-  // None: nothing that runs here records.
+  // With what was finished since it was asked last. None: nothing that runs here records.
   std::optional<v1::Communication> Summary();
   // In messages of at most kRecordsMessageBytes and a process.
   std::vector<v1::Records> ReadAll(uint64_t number);
@@ -46,6 +47,7 @@ class RecordWatch {
 
   std::map<AttemptKey, std::string> folders_;
   std::map<pid_t, Monotonic> in_kernel_since_;
+  FinishedReader finished_;
   std::vector<std::byte> buffer_;
 };
 

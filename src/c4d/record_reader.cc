@@ -326,6 +326,7 @@ class Reader {
                                   .bytes = slot.bytes,
                                   .function = *function,
                                   .name = slot.name,
+                                  .is_blocking = (slot.flags & kRecordBlocking) != 0,
                                   .issued = TimeOf(slot.issued_ns),
                                   .duration = TimeOf(slot.duration_ns).since_origin});
     }

@@ -71,8 +71,9 @@ struct RecordedFinished {
   uint64_t sequence = 0, bytes = 0;
   Function function = Function::kOtherCollective;
   uint16_t name = 0;
+  bool is_blocking = false;
   Monotonic issued;
-  Duration duration{};
+  Duration duration{};  // since it was started, or issued where no start is told
 };
 
 struct RecordedThread {

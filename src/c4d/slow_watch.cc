@@ -67,7 +67,7 @@ void SlowWatch::Add(const FinishedOperation& operation) {
     return;
   }
   if (kind->windows >= kWindowsOfBase && operation.duration > kind->base) {
-    tally.waited += operation.duration - kind->base;
+    tally.waited += (operation.duration - kind->base) * operation.weight;
   }
   ++tally.finished;
 
@@ -81,6 +81,7 @@ void SlowWatch::Add(const FinishedOperation& operation) {
     found = pending_.emplace(at, Pending{.kind = key, .members = operation.members, .window = window_}).first;
   }
   Pending& pending = found->second;
+  pending.weight = std::max(pending.weight, operation.weight);
   const Duration duration = operation.duration;
   if (pending.told == 0 || duration < pending.least) {
     pending.second = pending.told == 0 ? Duration::max() : pending.least;
@@ -117,7 +118,7 @@ void SlowWatch::Finish(const Pending& pending) {
     const Duration alone = pending.second - pending.least;
     if (Ratio(alone, spread) < kOneAlone) return;
     Tally& tally = ranks_[Value(pending.last)];
-    tally.late += alone;
+    tally.late += alone * pending.weight;
     ++tally.late_count;
   } else if (p <= kNobodyLate && pending.least >= Times(kind.base, limits_.slow_factor)) {
     ++kind.slow;
@@ -170,10 +171,11 @@ void SlowWatch::CloseKinds() {
 Verdict SlowWatch::LateVerdict(Rank rank, const Tally& tally, Duration length) const {
   Verdict verdict{.kind = VerdictKind::kRankNonCommSlow, .level = Level::kInfo, .ranks = {rank}};
   verdict.since = length * tally.history.slow();
-  verdict.evidence.push_back(
-      "Rank " + std::to_string(Value(rank)) + " came last, and alone, to " + std::to_string(tally.late_count) +
-      " of its " + Count(tally.finished, "collective") + "; others waited for it for " + FormatDuration(tally.late) +
-      " of the last " + FormatDuration(length) + ", and it waited for " + FormatDuration(tally.waited) + " itself.");
+  verdict.evidence.push_back("Rank " + std::to_string(Value(rank)) + " came last, and alone, to " +
+                             std::to_string(tally.late_count) + " of its " + Count(tally.finished, "collective") +
+                             " that were compared; others waited for it for " + FormatDuration(tally.late) +
+                             " of the last " + FormatDuration(length) + ", and it waited for " +
+                             FormatDuration(tally.waited) + " itself.");
   verdict.evidence.push_back("So in " + std::to_string(tally.history.slow()) + " of the last " +
                              Count(tally.history.count, "window") + ".");
   return verdict;

@@ -38,6 +38,7 @@ struct FinishedOperation {
   Function function = Function::kOtherCollective;
   uint64_t bytes = 0;
   Duration duration{};  // as this rank saw it
+  uint32_t weight = 1;  // it stands for so many, of which the others were not told
 };
 
 // Bounds and thresholds.
@@ -88,6 +89,7 @@ class SlowWatch {
     KindKey kind;
     uint32_t members = 0, told = 0;
     uint32_t window = 0;
+    uint32_t weight = 1;
     Rank last{};  // who was in it for the shortest time
     Duration least{}, second{}, most{};
   };

@@ -107,9 +107,9 @@ std::string C4dFindings(const JobSpec& spec, const JobSnapshot& job, const std::
     return "C4D does not look at job " + spec.id.text() +
            ": it needs --enable-c4d-hang-detection=True and --enable-job-hang-detection=True.\n";
   }
-  if (findings.empty()) return "C4D has found nothing in job " + spec.id.text() + " that stands still.\n";
+  if (findings.empty()) return "C4D has found nothing in job " + spec.id.text() + ".\n";
   const std::string now = Now(job, HoldsNow(job, findings), terminal);
-  const std::string title = now.empty() ? "Nothing stands still now. Found before:\n" : "\nFound, in order:\n";
+  const std::string title = now.empty() ? "Nothing is found now. Found before:\n" : "\nFound, in order:\n";
   return now + terminal.Paint(Colour::kDim, title) + History(findings, terminal);
 }
 

@@ -18,7 +18,7 @@ constexpr size_t kRulesKept = kMatchesPerRankMax / 2 - 1;  // two lines each; an
 constexpr int kOtherwiseMax = 8;                           // steps told in another way, until that way counts
 constexpr uint64_t kProgressReachBytes = 4 << 20;          // who tells no step so far behind an event tells none
 constexpr size_t kVoicesMax = 256;                         // more labels than that are no labels
-constexpr size_t kPageBytes = 64 << 10;              // read at one glance; it should stay in the processor's cache
+constexpr size_t kPageBytes = 128 << 10;             // read at one glance; it should stay in the processor's cache
 constexpr size_t kPageWorthBytes = 1 << 10;          // less than that is read line by line at once
 constexpr uint64_t kExceptionReachBytes = 16 << 10;  // an exception is old news when more was printed after it
 
@@ -70,7 +70,7 @@ void LineScanner::OnTruncated() {
   counted_from_.reset();
   Watch() = ProgressWatch{.event = 0, .until = hits_.empty() ? 0 : kProgressReachBytes};
   if (!HasRecentException()) exception_.clear();
-  exception_offset_ = last_offset_ = 0;
+  exception_offset_ = last_offset_ = last_line_offset_ = 0;
   unlabelled_.GiveUp();
   for (auto& [label, voice] : voices_) voice.GiveUp();
   attentive_voices_ = 0;
@@ -103,15 +103,30 @@ void LineScanner::ReadLines(std::string_view text, uint64_t offset) {
     }
   }
   PassOver(text.substr(at), offset + at);
+  KeepLastPassedOver();
 }
 
 void LineScanner::LookAt(std::string_view raw, uint64_t offset) {
   if (!raw.empty()) ForEachPart(raw, [&](std::string_view part) { OnLine(part, offset); });
 }
 
-// Of lines that no rule knows and that change nothing, the last one that tells something is kept.
 void LineScanner::PassOver(std::string_view text, uint64_t offset) {
   HeedProgressIn(text, offset);
+  if (!passed_over_.empty() && passed_over_.back().offset < last_line_offset_) passed_over_.clear();
+  if (!text.empty()) passed_over_.push_back({text, offset});
+}
+
+// Of lines that no rule knows and that change nothing, the last one that tells something is kept, unless a later one
+// was.
+void LineScanner::KeepLastPassedOver() {
+  for (; !passed_over_.empty(); passed_over_.pop_back()) {
+    const auto& [text, offset] = passed_over_.back();
+    if (offset < last_line_offset_ || KeepLastTelling(text, offset)) break;
+  }
+  passed_over_.clear();
+}
+
+bool LineScanner::KeepLastTelling(std::string_view text, uint64_t offset) {
   while (!text.empty()) {
     if (IsLineEnd(text.back())) {
       text.remove_suffix(1);
@@ -123,10 +138,11 @@ void LineScanner::PassOver(std::string_view text, uint64_t offset) {
     size_t count = 0;
     ForEachPart(line, [&](std::string_view part) { parts[count++] = part; });
     while (count > 0) {
-      if (KeepIfTelling(parts[--count], offset + start)) return;
+      if (KeepIfTelling(parts[--count], offset + start)) return true;
     }
     text = text.substr(0, start);
   }
+  return false;
 }
 
 bool LineScanner::KeepIfTelling(std::string_view raw, uint64_t offset) {
@@ -134,7 +150,8 @@ bool LineScanner::KeepIfTelling(std::string_view raw, uint64_t offset) {
   if (IsBlank(text)) return false;
   const std::string_view line = VoiceOf(label).traceback.WithoutLogPrefix(text);
   if (matcher_.Match(line).never_root || IsLauncherWord(line) || IsCrashDumpHeading(line)) return false;
-  last_offset_ = offset;
+  last_offset_ = std::max(last_offset_, offset);
+  last_line_offset_ = offset;
   last_line_.assign(line.substr(0, kErrorTextMaxBytes));
   return true;
 }
@@ -189,8 +206,12 @@ void LineScanner::HeedProgress(std::string_view line, uint64_t offset) {
   if (IsRestartWord(line)) {
     SayItWentOn(line, offset);
     counted_from_.reset();
-    return;
+  } else {
+    HeedStep(line, offset);
   }
+}
+
+void LineScanner::HeedStep(std::string_view line, uint64_t offset) {
   if (offset > Watch().until) return;
   std::optional<StepWord> step = StepIn(line);
   if (!step) return;
@@ -209,12 +230,14 @@ void LineScanner::HeedProgress(std::string_view line, uint64_t offset) {
   counted_from_offset_ = offset;
 }
 
+// Lines that no word stands in, so that nothing in them says that something begins anew.
 void LineScanner::HeedProgressIn(std::string_view text, uint64_t offset) {
   for (size_t begin = 0; begin < text.size() && offset + begin <= Watch().until;) {
     const size_t end = EndOfLine(text, begin);
     ForEachPart(text.substr(begin, end - begin), [&](std::string_view part) {
+      if (!MayTellStep(part)) return;
       const auto [label, line] = SplitRankLabels(CleanLine(part, buffer_));
-      HeedProgress(VoiceOf(label).traceback.WithoutLogPrefix(line), offset + begin);
+      HeedStep(VoiceOf(label).traceback.WithoutLogPrefix(line), offset + begin);
     });
     begin = end + 1;
   }
@@ -305,6 +328,7 @@ void LineScanner::KeepTelling(LineKind kind, std::string_view line, uint64_t off
       if (voice.exception_goes_on) exception_.append(" ").append(line.substr(0, kErrorTextMaxBytes));
       voice.exception_goes_on = false;
       last_line_.assign(line.substr(0, kErrorTextMaxBytes));
+      last_line_offset_ = offset;
       return;
   }
 }

@@ -90,6 +90,8 @@ class LineScanner {
   void ReadLines(std::string_view text, uint64_t offset);
   void LookAt(std::string_view raw, uint64_t offset);
   void PassOver(std::string_view text, uint64_t offset);
+  void KeepLastPassedOver();
+  bool KeepLastTelling(std::string_view text, uint64_t offset);
   bool KeepIfTelling(std::string_view raw, uint64_t offset);
   bool IsAttentive(uint64_t offset) const { return attentive_voices_ > 0 && offset <= attentive_until_; }
 
@@ -100,6 +102,7 @@ class LineScanner {
   std::optional<RuleIndex> UncaughtException(const PatternMatcher::Found& found) const;
   bool OnBrokenOff(std::string_view line, uint64_t offset, Voice& voice);
   void HeedProgress(std::string_view line, uint64_t offset);
+  void HeedStep(std::string_view line, uint64_t offset);
   void HeedProgressIn(std::string_view text, uint64_t offset);
   ProgressWatch& Watch() { return shared_watch_ ? *shared_watch_ : own_watch_; }
   void SayItWentOn(std::string_view line, uint64_t offset);
@@ -128,7 +131,13 @@ class LineScanner {
   std::string exception_;
   uint64_t exception_offset_ = 0;
   std::string last_line_;
-  uint64_t last_offset_ = 0;
+  uint64_t last_line_offset_ = 0;
+  uint64_t last_offset_ = 0;  // of the last line that told something, of whatever kind
+  struct PassedOver {
+    std::string_view text;
+    uint64_t offset;
+  };
+  std::vector<PassedOver> passed_over_;  // of what is being read
 };
 
 // A text that is no file, such as the message of an error file, by the same rules.

@@ -6,6 +6,7 @@
 #include <cstring>
 
 #include "core/character_border.h"
+#include "detect/byte_vector.h"
 
 namespace aimaster {
 namespace {
@@ -262,6 +263,13 @@ size_t ActorLabel(std::string_view text) {
   return pid != std::string_view::npos && pid + 5 < inside.size() && IsDigit(inside[pid + 5]) ? close + 1 : 0;
 }
 
+// Where IsControl is so.
+ByteVector ControlsAmong(const char* text) {
+  const ByteVector bytes = LoadBytes(text);
+  const auto low = (bytes < 0x20) & (bytes != '\t') & (bytes != '\n') & (bytes != '\r') & (bytes != '\0');
+  return reinterpret_cast<ByteVector>(low | (bytes == 0x7f));
+}
+
 }  // namespace
 
 std::string_view CleanLine(std::string_view line, std::string& buffer) {
@@ -296,18 +304,14 @@ std::string_view CleanLine(std::string_view line, std::string& buffer) {
 }
 
 size_t FindControl(std::string_view text, size_t from) {
-  constexpr size_t kStep = 64;  // a compiler makes a few vectors of it
+  constexpr size_t kVector = sizeof(ByteVector), kStep = 4 * kVector;
   size_t at = from;
   for (; at + kStep <= text.size(); at += kStep) {
-    const char* bytes = text.data() + at;
-    unsigned char any = 0;
-    for (size_t i = 0; i < kStep; ++i) {
-      const auto c = static_cast<unsigned char>(bytes[i]);
-      const bool is_low = (c < 0x20) & (c != '\t') & (c != '\n') & (c != '\r') & (c != '\0');
-      any |= static_cast<unsigned char>(is_low | (c == 0x7f));
-    }
-    if (any != 0) break;
+    ByteVector any = {};
+    for (size_t i = 0; i < kStep; i += kVector) any |= ControlsAmong(text.data() + at + i);
+    if (IsAnySet(any)) break;
   }
+  while (at + kVector <= text.size() && !IsAnySet(ControlsAmong(text.data() + at))) at += kVector;
   while (at < text.size() && !IsControl(text[at])) ++at;
   return at;
 }

@@ -4,6 +4,7 @@
 #include <array>
 #include <charconv>
 
+#include "detect/byte_vector.h"
 #include "detect/line_text.h"
 
 namespace aimaster {
@@ -58,6 +59,24 @@ std::optional<StepWord> StepIn(std::string_view line) {
     if (!IsDigit(c) && c != ' ') step.way += c;
   }
   return step;
+}
+
+// "%|", and three letters that stand in each of the names, in whichever case.
+bool MayTellStep(std::string_view line) {
+  constexpr size_t kReach = sizeof(ByteVector) + 2;
+  if (line.size() < kReach) return true;
+  const auto is_at = [&](size_t at) {
+    const char* text = line.data() + at;
+    const ByteVector plain = LoadBytes(text), next = LoadBytes(text + 1);
+    const ByteVector first = plain | 0x20, second = next | 0x20, third = LoadBytes(text + 2) | 0x20;
+    const auto name =
+        (second == 't') & ((((first == 's') | (first == 'i')) & (third == 'e')) | ((first == 'a') & (third == 'c')));
+    return IsAnySet(reinterpret_cast<ByteVector>(name | ((plain == '%') & (next == '|'))));
+  };
+  for (size_t at = 0; at + kReach <= line.size(); at += sizeof(ByteVector)) {
+    if (is_at(at)) return true;
+  }
+  return is_at(line.size() - kReach);
 }
 
 }  // namespace aimaster

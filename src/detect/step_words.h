@@ -15,5 +15,7 @@ struct StepWord {
   std::string way;  // what stands before it, without numbers: what counts is told the same way
 };
 std::optional<StepWord> StepIn(std::string_view line);
+// False: nothing can be in it for StepIn, whatever is taken off its beginning. Fast.
+bool MayTellStep(std::string_view line);
 
 }  // namespace aimaster

@@ -1,6 +1,7 @@
 #include "master/communication_watch.h"
 
 #include <algorithm>
+#include <iterator>
 #include <utility>
 
 #include "c4d/hangs.h"
@@ -59,6 +60,11 @@ bool SaysTheSame(const CommunicationVerdict& a, const CommunicationVerdict& b) {
   return a.kind == b.kind && a.ranks == b.ranks && a.level == b.level;
 }
 
+bool IsSlowness(const CommunicationVerdict& verdict) {
+  return verdict.kind == c4d::Name(c4d::VerdictKind::kRankCommSlow) ||
+         verdict.kind == c4d::Name(c4d::VerdictKind::kRankNonCommSlow);
+}
+
 bool IsWorse(const std::vector<CommunicationVerdict>& now, const std::vector<CommunicationVerdict>& before) {
   const auto worst = [](const std::vector<CommunicationVerdict>& verdicts) {
     std::optional<C4dLogLevel> level;
@@ -88,6 +94,9 @@ void CommunicationWatch::Follow(const JobState& job) {
   unchanged_ = 0;
   looked_.reset();
   told_.reset();
+  slowness_ = {};
+  slow_.clear();
+  std::ranges::copy_if(job.communication, std::back_inserter(slow_), IsSlowness);
 }
 
 // ---- what nodes say ----
@@ -97,6 +106,7 @@ void CommunicationWatch::Heard(Monotonic now, NodeIndex node, const v1::Heartbea
   Follow(job);
   const v1::Communication& communication = heartbeat.communication();
   Hearing& hearing = nodes_[node];
+  slowness_.Take(now, node, communication, job);
   hearing = {.heard = now, .processes = communication.processes(), .longest_wait = {}};
   if (communication.has_longest_wait_ns()) {
     hearing.longest_wait = Duration(std::clamp<int64_t>(communication.longest_wait_ns(), 0, kWaitMaxNs));
@@ -153,6 +163,7 @@ CommunicationWatch::Answer CommunicationWatch::Look(Monotonic now, const JobStat
     is_waiting_ = false;
     return answer;
   }
+  LookForSlowness(now, job);
   if (is_waiting_) {
     if (!unanswered_.empty() && now - *looked_ < kAnswerMax) return answer;
     is_waiting_ = false;
@@ -169,7 +180,7 @@ CommunicationWatch::Answer CommunicationWatch::Look(Monotonic now, const JobStat
     const c4d::Verdict nothing{.kind = c4d::VerdictKind::kNoProbeData, .level = c4d::Level::kWarning};
     last_ = Verdicts{Translate(nothing, {}, job)};
     Settle(now, *last_, job, answer);
-  } else if (!job.communication.empty()) {
+  } else if (!job.communication.empty() || !slow_.empty()) {
     if (AllAreHeard(job)) Settle(now, {}, job, answer);
   } else {
     last_.reset();
@@ -251,16 +262,26 @@ CommunicationVerdict CommunicationWatch::Translate(const c4d::Verdict& verdict,
   return told;
 }
 
-void CommunicationWatch::Settle(Monotonic now, Verdicts verdicts, const JobState& job, Answer& answer) {
-  is_settled_ = last_ && SaysAllTheSame(verdicts, *last_);
+void CommunicationWatch::LookForSlowness(Monotonic now, const JobState& job) {
+  const std::optional<std::vector<c4d::Verdict>> found = slowness_.CloseWindow(now, job);
+  if (!found || (found->empty() && !slowness_.is_warm())) return;
+  slow_.clear();
+  for (const c4d::Verdict& verdict : *found) slow_.push_back(Translate(verdict, slowness_.places(), job));
+}
+
+void CommunicationWatch::Settle(Monotonic now, Verdicts hangs, const JobState& job, Answer& answer) {
+  is_settled_ = last_ && SaysAllTheSame(hangs, *last_);
   unchanged_ = is_settled_ ? unchanged_ + 1 : 0;
-  last_ = std::move(verdicts);
-  if (!is_settled_ || SaysAllTheSame(*last_, job.communication)) return;
+  last_ = std::move(hangs);
+  if (!is_settled_) return;
+  Verdicts verdicts = *last_;
+  verdicts.insert(verdicts.end(), slow_.begin(), slow_.end());
+  if (SaysAllTheSame(verdicts, job.communication)) return;
   // Thousands of ranks that come out of something one after the other are not told of one by one.
-  const bool is_urgent = last_->empty() || IsWorse(*last_, job.communication);
+  const bool is_urgent = verdicts.empty() || IsWorse(verdicts, job.communication);
   if (!is_urgent && told_ && now - *told_ < TimingOf(job).timeout) return;
   told_ = now;
-  answer.judged = CommunicationJudged{.round = job.round, .verdicts = *last_};
+  answer.judged = CommunicationJudged{.round = job.round, .verdicts = std::move(verdicts)};
 }
 
 }  // namespace aimaster

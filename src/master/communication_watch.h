@@ -1,5 +1,6 @@
-// CommunicationWatch: what the records of all ranks say about who hangs (c4d/hangs.h), put together in the master. It
-// decides nothing: what it concludes is journaled, and the engine decides.
+// CommunicationWatch: what the records of all ranks say about who hangs (c4d/hangs.h) and who is slow
+// (master/slowness_watch.h), put together in the master. It decides nothing: what it concludes is journaled, and the
+// engine decides.
 //
 //   heartbeats: "here somebody has waited for 11 s" ──▶ all nodes are asked ──▶ their records ──FindHangs──▶ verdicts
 //
@@ -8,7 +9,7 @@
 // moments that lie a little apart, in which a rank may have gone on, so a verdict counts once two answers in a row
 // agree.
 //
-// All of it is soft: a master that takes over learns it again.
+// All of it is soft: a master that takes over learns it again. Until it could know who is slow, those count who were.
 #pragma once
 
 #include <algorithm>
@@ -21,6 +22,7 @@
 #include "c4d/record_observation.h"
 #include "c4d/verdict.h"
 #include "engine/job_state.h"
+#include "master/slowness_watch.h"
 
 namespace aimaster {
 
@@ -66,8 +68,9 @@ class CommunicationWatch {
   Verdicts Conclude(const JobState& job);
   CommunicationVerdict Translate(const c4d::Verdict& verdict, const std::map<Rank, InstanceIndex>& places,
                                  const JobState& job) const;
-  // Tells what is new, once it has been found twice.
-  void Settle(Monotonic now, Verdicts verdicts, const JobState& job, Answer& answer);
+  // Tells what is new, hangs once they have been found twice.
+  void Settle(Monotonic now, Verdicts hangs, const JobState& job, Answer& answer);
+  void LookForSlowness(Monotonic now, const JobState& job);
 
   // The life of the job that all this is about: a round, or another start of it in place.
   Round round_{};
@@ -84,10 +87,13 @@ class CommunicationWatch {
     c4d::Record record;
   };
   std::vector<Taken> records_;     // that were answered
-  std::optional<Verdicts> last_;   // that were concluded; none: nothing was, in this life
+  std::optional<Verdicts> last_;   // hangs that were concluded; none: nothing was, in this life
   bool is_settled_ = true;         // they were concluded twice
   uint32_t unchanged_ = 0;         // how often that was so since
   std::optional<Monotonic> told_;  // when something was told
+
+  SlownessWatch slowness_;
+  Verdicts slow_;  // those that hold
 };
 
 }  // namespace aimaster

@@ -257,7 +257,9 @@ struct RecordFinished {
   uint8_t type;
   uint32_t flags;
   uint64_t issued_ns;
-  uint64_t duration_ns;  // until the program knew that it had completed
+  // Until it was known to have completed: since the device began with it, of MPI since the program asked for its end;
+  // where no start is told, since it was issued.
+  uint64_t duration_ns;
 };
 
 enum {

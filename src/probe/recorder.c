@@ -194,6 +194,7 @@ void RecorderStart(struct Recorder* recorder, RecorderTicket ticket) {
 }
 
 static void WriteFinished(struct Recorder* recorder, const struct RecordOperation* operation, uint64_t now) {
+  const uint64_t started_ns = LOAD(operation->started_ns);
   const uint32_t place = ThreadPlace(recorder);
   if (place == RECORD_NONE) {
     ADD(HeaderOf(recorder)->finished_dropped, 1);
@@ -211,7 +212,7 @@ static void WriteFinished(struct Recorder* recorder, const struct RecordOperatio
                                  .type = operation->type,
                                  .flags = operation->flags,
                                  .issued_ns = operation->issued_ns,
-                                 .duration_ns = now - operation->issued_ns};
+                                 .duration_ns = now - (started_ns ? started_ns : operation->issued_ns)};
   whole.check = RecordCheck((const uint64_t*)(const void*)&whole + 1, kRecordFinishedCheckWords);
   CopyWords(RingOf(recorder, place) + (ordinal - 1) % kRecordRingLength, &whole, sizeof whole / 8);
   PUBLISH(thread->finished, ordinal);

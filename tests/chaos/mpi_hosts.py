@@ -12,6 +12,7 @@ import re
 import signal
 import subprocess
 import tempfile
+import time
 from pathlib import Path
 
 from world import BIN, World, check, kill, processes, read, start, tell, wait_for
@@ -185,6 +186,23 @@ def launcher_apart(folder, library, program):
     return job.summary()
 
 
+def gets_a_slow_link(folder, library, program, period, rate):
+    """The network of a host becomes slow in the middle of a training that is well."""
+    job = Job(folder, library, program, 100_000, 0.02, "well", 0, 0, 0, Path(folder) / "mark", 65_536, hosts=3,
+              saves=False, flags=("--enable-job-hang-detection=True", "--enable-c4d-hang-detection=True",
+                                  f"--c4d-common-envs=C4D_CONN_BW_CHECK_PERIOD={period}"))
+    job.await_ranks()
+    time.sleep(2 * float(period) + 2)
+    check(job.query("c4d")["verdicts"] == [], "nobody is slow yet")
+    system("tc", "qdisc", "add", "dev", "port1", "root", "tbf", "rate", rate, "burst", "64kb", "latency", "200ms")
+    began = time.monotonic()
+    verdicts = wait_for(lambda: job.query("c4d")["verdicts"], "a verdict", timeout=60)
+    took = time.monotonic() - began
+    os.kill(job.follower.process.pid, signal.SIGINT)
+    job.end(130)
+    return {"verdicts": verdicts, "took": took}
+
+
 def stops_in_a_collective(folder, library, program):
     """Rank 2 is stopped while all are in a collective; there is one host more than the job needs."""
     mark = Path(folder) / "mark"
@@ -217,5 +235,5 @@ def where_ranks_run(folder, library, program):
 
 if __name__ == "__main__":
     tell({story.__name__: story
-          for story in (dies, fails, killed_from_outside, stopped, launcher_apart, stops_in_a_collective,
+          for story in (dies, fails, killed_from_outside, stopped, launcher_apart, gets_a_slow_link, stops_in_a_collective,
                         where_ranks_run)})

@@ -50,7 +50,7 @@ def test_who_sleeps_before_a_collective_is_warned_of_and_never_isolated(home, li
     assert running.wait(60).code == 0
     assert told(home) == ["rank-non-comm-hang", "over"]
     assert home.records() == [] and c4d(home)["verdicts"] == []
-    assert home.call("c4d", home.job()).stdout.startswith("Nothing stands still now.")
+    assert home.call("c4d", home.job()).stdout.startswith("Nothing is found now.")
     assert record_folders(home) == []
 
 
@@ -77,6 +77,38 @@ def test_where_all_are_silent_c4d_says_who_it_is(home, library, tmp_path):
     assert record["details"][0]["mpi_rank"] == 1, record
     decision = home.explain()[0]
     assert any(reason.startswith("C4D, Warning: rank 1 hangs outside communication") for reason in decision["reasons"])
+
+
+@needs_mpi
+@for_each_library
+def test_who_computes_for_longer_is_known_to_be_slow_and_nobody_is_told_unasked(home, library, tmp_path):
+    running = home.start("run", *ON, "--c4d-common-envs=C4D_CONN_BW_CHECK_PERIOD=2",
+                         *mpi(library, 2000, 0.02, "slow", 1, 100, 0.05, tmp_path / "mark", ranks=2), env=ENVIRONMENT)
+    found = wait_for(lambda: home.list() and c4d(home)["verdicts"], "a verdict", timeout=40)
+    verdict, = found
+    assert (verdict["kind"], verdict["level"], verdict["ranks"]) == ("RankNonCommSlow", "Info", [1])
+    assert "came last, and alone, to" in verdict["evidence"][0], verdict
+    assert home.call("c4d", home.job()).stdout.startswith("Info: rank 1 is slow outside communication")
+    assert told(home) == [], "Warning and worse is what is told"
+    running.signal(signal.SIGINT)
+    assert running.wait(30).code == 130
+
+
+@pytest.mark.parametrize("library", ["openmpi", "mpich"])
+@needs("net", "mount", "uts")
+@needs_mpi
+def test_a_link_that_becomes_slow_is_known_and_no_rank_is_said_to_compute_slowly(tmp_path, library):
+    story = tell(tmp_path, "mpi_hosts.py", "gets_a_slow_link", library, together(library), "2", "100mbit",
+                 kinds=["net", "mount", "uts"])
+    assert {(verdict["kind"], verdict["level"]) for verdict in story["verdicts"]} == {("RankCommSlow", "Info")}, story
+    assert all(verdict["is_group"] for verdict in story["verdicts"]), story
+
+
+@needs_mpi
+def test_a_slow_rank_is_told_where_that_is_asked_for_and_when_it_is_over(home, tmp_path):
+    home.run(*ON, "--c4d-log-level=Info", "--c4d-common-envs=C4D_CONN_BW_CHECK_PERIOD=2",
+             *mpi("openmpi", 1500, 0.01, "slow", 0, 0, 0.02, tmp_path / "mark", ranks=2), env=ENVIRONMENT, timeout=90)
+    assert told(home)[:1] == ["rank-non-comm-slow"]
 
 
 @needs_mpi
