@@ -47,7 +47,7 @@ constexpr std::array<C4dSetting, 5> kSettings = {{
      IsTime},
     {"C4D_HANG_TIMES", kTimesAllowed, "18", "After this many times C4D_HANG_TIMEOUT the warning becomes an error.",
      IsTimes},
-    {"C4D_CONN_BW_CHECK_PERIOD", kTimeAllowed, "10s", "How often the bandwidth of connections is judged.", IsTime},
+    {"C4D_CONN_BW_CHECK_PERIOD", kTimeAllowed, "10s", "How often slowness is judged: twice in it; slow is who was so three times of the last five.", IsTime},
     {"C4D_RUNTIME_LOG_LEVEL", "Trace, Debug, Info, Warning, Error, Fatal", "Info",
      "How much the collector inside the ranks logs.", IsLevel},
     {"C4D_ENABLE_STATS_OUTPUT", "True, False, 1, 0", "False", "Whether communication statistics are written out.",

@@ -235,5 +235,5 @@ def where_ranks_run(folder, library, program):
 
 if __name__ == "__main__":
     tell({story.__name__: story
-          for story in (dies, fails, killed_from_outside, stopped, launcher_apart, gets_a_slow_link, stops_in_a_collective,
-                        where_ranks_run)})
+          for story in (dies, fails, killed_from_outside, stopped, launcher_apart, gets_a_slow_link,
+                        stops_in_a_collective, where_ranks_run)})

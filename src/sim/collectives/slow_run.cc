@@ -12,12 +12,12 @@ namespace {
 
 using namespace std::chrono_literals;
 
-constexpr Duration kWindow = 10s;
-constexpr uint32_t kWindows = 12;
-constexpr uint32_t kLinkSlowFrom = 4;       // a link that was slow always is no slower than usual
+constexpr Duration kWindow = 5s;
+constexpr uint32_t kWindows = 24;
+constexpr uint32_t kLinkSlowFrom = 8;       // a link that was slow always is no slower than usual
 constexpr uint64_t kEventsMax = 3'000'000;  // of one seed
 constexpr uint32_t kRanksMax = 256;
-constexpr Duration kStepMax = 1s;  // of those that have enough operations in a window without a tensor group
+constexpr Duration kStepMax = 500ms;  // of those that have enough operations in a window without a tensor group
 constexpr std::array<uint64_t, kTypes.size()> kBytes = {2, 4, 4};
 
 bool HasToBeNamed(const Scenario& scenario, Slowness slowness) {
