@@ -3,7 +3,7 @@
 # nothing.
 
 PROGRAMS=(aimaster aimaster-agent aimaster-notify aimaster-rules aimaster-shim aimaster-mpi aimaster-hydra
-  aimaster-pmpi nccl-profiler-aimaster)
+  aimaster-pmpi nccl-profiler-aimaster aimaster-recorder)
 
 # The folder of a variant: default, release, asan, tsan, check. The fuzzers are in asan: what they need is what its
 # tests need, and every parser is built once for both.
