@@ -1,1 +1,3 @@
 __version__: str
+
+def trace_collectives() -> bool: ...

@@ -1,0 +1,132 @@
+"""Switching the tracing of collectives on: what it does to programs that have no torch, on every interpreter."""
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import textwrap
+import unittest
+
+import aimaster
+
+PACKAGE = os.path.dirname(os.path.abspath(aimaster.__file__))
+PRELOAD = os.path.join(PACKAGE, "_preload")
+
+# A torch that has nothing to trace, but says when it is imported.
+TORCH = {"torch/__init__.py": "import torch.distributed\n",
+         "torch/distributed/__init__.py": "print('torch.distributed', __spec__.loader is __loader__)\n"
+                                          "def is_available(): return False\n"}
+
+
+class Programs(unittest.TestCase):
+    def setUp(self):
+        self.folder = tempfile.mkdtemp()
+        self.library = self.write("recorder.so", "no library")
+
+    def tearDown(self):
+        shutil.rmtree(self.folder)
+
+    def write(self, name, text):
+        path = os.path.join(self.folder, name)
+        os.makedirs(os.path.dirname(path), exist_ok=True)
+        with open(path, "w") as file:
+            file.write(textwrap.dedent(text))
+        return path
+
+    def run_program(self, text, flags=(), **more):
+        """What it prints, and whatever is in the way of it too."""
+        environment = {name: value for name, value in os.environ.items() if not name.startswith("AIMASTER_")}
+        environment.update(PYTHONPATH=os.pathsep.join((PRELOAD, self.folder)), AIMASTER_C4D_DIR=self.folder,
+                           AIMASTER_C4D_RECORDER=self.library)
+        environment.update(more)
+        done = subprocess.run([sys.executable, "-B"] + list(flags) + ["-c", textwrap.dedent(text)], env=environment,
+                              stdout=subprocess.PIPE, stderr=subprocess.STDOUT, universal_newlines=True)
+        self.assertEqual(done.returncode, 0, done.stdout)
+        return done.stdout.splitlines()
+
+    def test_a_program_without_torch_notices_nothing(self):
+        loaded = self.run_program("import sys; print([name for name in sys.modules if 'torch' in name "
+                                  "or name in ('ctypes', 'hashlib', 'aimaster')])")
+        self.assertEqual(loaded, ["[]"])
+        self.assertEqual(self.run_program("import sys; print([p for p in sys.path if '_preload' in p or "
+                                          "p.endswith('aimaster')])"), ["[]"])
+
+    def test_the_hook_comes_after_the_module_and_goes_away(self):
+        for name, text in TORCH.items():
+            self.write(name, text)
+        said = self.run_program("""\
+            import sys
+            finders = len(sys.meta_path)
+            import torch
+            print(finders - len(sys.meta_path))
+            import importlib
+            importlib.reload(torch.distributed)
+            """, C4D_RUNTIME_LOG_LEVEL="Debug")
+        self.assertIn("aimaster: this torch has no torch.distributed: collectives are not recorded", said)
+        self.assertEqual([line for line in said if not line.startswith("aimaster")],
+                         ["torch.distributed True", "1", "torch.distributed True"])
+
+    def test_an_import_that_fails_fails_as_it_would(self):
+        self.write("torch/__init__.py", "")
+        self.write("torch/distributed/__init__.py", "raise RuntimeError('no such device')")
+        said = self.run_program("""\
+            for _ in range(2):
+                try:
+                    import torch.distributed
+                except RuntimeError as problem:
+                    print(problem)
+            """)
+        self.assertEqual(said, ["no such device"] * 2)
+        shutil.rmtree(os.path.join(self.folder, "torch", "distributed"))
+        said = self.run_program("""\
+            try:
+                import torch.distributed
+            except ImportError as problem:
+                print(problem.name)
+            """)
+        self.assertEqual(said, ["torch.distributed"])
+
+    def test_a_broken_library_is_no_reason_to_stop(self):
+        for name, text in TORCH.items():
+            self.write(name, text.replace("return False", "return True"))
+        self.write("torch/distributed/distributed_c10d.py", "class ProcessGroup: pass\n")
+        said = self.run_program("import torch.distributed.distributed_c10d; print('here')")
+        self.assertEqual(said, ["torch.distributed True", "here"])
+
+    def test_the_program_s_own_sitecustomize_is_run_in_its_place(self):
+        own = self.write("sitecustomize.py", "print('own', __name__, __file__)\nvalue = 7\n")
+        said = self.run_program("import sitecustomize; print(sitecustomize.value, sitecustomize.__file__)")
+        self.assertEqual(said, ["own sitecustomize " + own, "7 " + own])
+        self.assertEqual(self.run_program("import sitecustomize; print(sitecustomize.value)", AIMASTER_C4D_DIR=""),
+                         ["own sitecustomize " + own, "7"])
+
+    def test_an_own_sitecustomize_that_fails_is_told_as_ever(self):
+        self.write("sitecustomize.py", "raise ValueError('mine')\n")
+        ours = self.run_program("print('here')")
+        alone = self.run_program("print('here')", PYTHONPATH=self.folder)
+        self.assertEqual([line for line in ours if "mine" in line], [line for line in alone if "mine" in line])
+        self.assertEqual(ours[-1], "here")
+
+    def test_where_python_looks_at_no_site_it_is_off(self):
+        for flags in (("-S",), ("-I",)):
+            said = self.run_program("import sys; print(any('mporting' in type(one).__module__ "
+                                    "for one in sys.meta_path))", flags=flags)
+            self.assertEqual(said, ["False"])
+
+    def test_a_package_of_the_same_name_is_left_alone(self):
+        self.write("aimaster/__init__.py", "print('another')")
+        self.assertEqual(self.run_program("import aimaster"), ["another"])
+
+    def test_calling_it_says_whether_and_why(self):
+        call = "import aimaster; print(aimaster.trace_collectives(), aimaster.trace_collectives())"
+        path = os.path.dirname(PACKAGE)
+        self.assertEqual(self.run_program(call, PYTHONPATH=path), ["True True"])
+        self.assertEqual(self.run_program(call, PYTHONPATH=path, AIMASTER_C4D_RECORDER=""), ["False False"])
+        self.assertEqual(self.run_program(call, PYTHONPATH=path, AIMASTER_C4D_DIR="there"), ["False False"])
+        said = self.run_program(call, PYTHONPATH=path, AIMASTER_C4D_DIR="", C4D_RUNTIME_LOG_LEVEL="debug")
+        self.assertEqual(said, ["aimaster: AIMASTER_C4D_DIR names nothing: collectives are not recorded"] * 2
+                         + ["False False"])
+
+
+if __name__ == "__main__":
+    unittest.main()
