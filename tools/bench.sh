@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # ./dev bench [NAME...]: micro benchmarks (programs *_bench), the times of whole jobs beside torchrun's (end_to_end),
 # what an agent costs beside ranks that print (agent_cpu), how fast stacks are taken (stack_capture), and what a call of
-# the SDK costs a rank (sdk_calls), and a call of MPI with the probe (probe_mpi).
+# the SDK costs a rank (sdk_calls), a call of MPI with the probe (probe_mpi), and of PyTorch with the hook (torch_hook).
 # Figures are only worth something from an optimised build on a quiet machine, so this builds and uses build-release.
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -10,11 +10,12 @@ source tools/build_tree.sh
 tools/install_packages.sh build test
 mapfile -t micro < <(find bench -name '*_bench.c*' | sed 's/.*\///;s/\.cc*$//' | sort)
 chosen=("$@")
-if ((${#chosen[@]} == 0)); then chosen=("${micro[@]}" end_to_end agent_cpu stack_capture sdk_calls probe_mpi); fi
+if ((${#chosen[@]} == 0)); then chosen=("${micro[@]}" end_to_end agent_cpu stack_capture sdk_calls probe_mpi torch_hook); fi
 programs=("${chosen[@]/#end_to_end/aimaster}")
 programs=("${programs[@]/#agent_cpu/aimaster}")
 programs=("${programs[@]/#sdk_calls/aimaster}")
 programs=("${programs[@]/#probe_mpi/aimaster-pmpi}")
+programs=("${programs[@]/#torch_hook/aimaster-recorder}")
 build_tree release programs "${programs[@]/#stack_capture/aimaster-agent}"
 export AIMASTER_BIN=$PWD/build-release/bin AIMASTER_SOURCE=$PWD
 
@@ -29,6 +30,8 @@ for name in "${chosen[@]}"; do
     /usr/bin/python3 bench/agent_cpu.py --bin "$AIMASTER_BIN"
   elif [[ $name == sdk_calls ]]; then
     /usr/bin/python3 bench/sdk_calls.py --bin "$AIMASTER_BIN"
+  elif [[ $name == torch_hook ]]; then
+    /usr/bin/python3 bench/torch_hook.py --bin "$AIMASTER_BIN"
   elif [[ $name == probe_mpi ]]; then
     records=$(mktemp -d /dev/shm/probe_mpi-XXXXXX)
     for library in "$AIMASTER_BIN"/libaimaster-pmpi-*.so; do

@@ -15,8 +15,8 @@ namespace {
 // A job whose ranks all are in one world. What they begin stays begun.
 class World {
  public:
-  explicit World(uint32_t size) : processes_(size), worlds_(size) {
-    for (uint32_t rank = 0; rank < size; ++rank) worlds_[rank] = processes_[rank].JoinWorld(rank, size);
+  explicit World(uint32_t size, ::RecordSource source = kRecordMpi) : worlds_(size) {
+    for (uint32_t rank = 0; rank < size; ++rank) worlds_[rank] = processes_.emplace_back(source).JoinWorld(rank, size);
   }
   TestProcess& operator[](uint32_t rank) { return processes_[rank]; }
   uint32_t world(uint32_t rank) const { return worlds_[rank]; }
@@ -84,6 +84,26 @@ TEST(RecordObservation, WhatAProgramDoesNotAskForHoldsItUpInNothing) {
   // Once it asks for the message, it waits for who should send it; and that one waits for a barrier that has all.
   world.WaitFor(2, early);
   EXPECT_EQ(world.Accused().find("RankNonCommHang 2"), std::string::npos);
+}
+
+// Gloo works on while the program computes: what a rank has issued there, the others have from it.
+TEST(RecordObservation, WhatIsIssuedWithTorchIsOutstandingWhoeverAsksForIt) {
+  World world(4, kRecordTorch);
+  world.All(kTestAllReduce, 2);
+  world[1].Begin(world.world(1), kTestAllReduce, 0);
+  for (const uint32_t rank : {0u, 3u}) world.WaitFor(rank, world[rank].Begin(world.world(rank), kTestAllReduce, 0));
+  EXPECT_EQ(world.Accused(), "RankNonCommHang 2");
+}
+
+// To make a group takes all, and whoever is in it has not stayed away.
+TEST(RecordObservation, WhoMakesAGroupIsNotAbsent) {
+  World world(4, kRecordTorch);
+  world.All(kTestAllReduce, 2);
+  world[1].Begin(RECORD_NONE, kTestFence, kRecordBlocking);
+  for (const uint32_t rank : {0u, 2u, 3u}) {
+    world.WaitFor(rank, world[rank].Begin(world.world(rank), kTestAllReduce, 0));
+  }
+  EXPECT_EQ(world.Accused(), "");
 }
 
 // All overlap a barrier with what they compute, and one has already seen its end: nobody hangs.

@@ -7,8 +7,8 @@ import struct
 from pathlib import Path
 
 NONE = 0xFFFFFFFF
-FUNCTIONS = ("Other", "AllReduce", "AllGather", "ReduceScatter", "Broadcast", "Reduce", "AllToAll", "Gather", "Scatter",
-             "Scan", "Barrier", "Send", "Receive")
+FUNCTIONS = ("Other", "AllReduce", "AllGather", "ReduceScatter", "Broadcast", "Reduce", "AllToAll", "Gather",
+             "Scatter", "Scan", "Barrier", "Send", "Receive")
 HEADER = struct.Struct("<8s I I Q I I Q I I Q Q 10I 24x 6Q 16x 3Q 40x 2Q")
 COMMUNICATOR = struct.Struct("<Q I I Q I I I I Q 16x 64s 640s 7Q 8x 4Q")
 OPERATION = struct.Struct("<Q Q I I Q Q H B B I Q Q")
@@ -47,7 +47,8 @@ class Record:
     def __init__(self, path):
         data = Path(path).read_bytes()
         (magic, _, _, _, self.source, state, self.pid, self.rank, self.size, _, _, names_at, names, communicators_at,
-         communicators, operations_at, operations, threads_at, threads, rings_at, ring, *losses) = HEADER.unpack_from(data)
+         communicators, operations_at, operations, threads_at, threads, rings_at, ring,
+         *losses) = HEADER.unpack_from(data)
         assert magic == b"AIMC4DR\0", magic
         self.is_finished = state == 2
         self.dropped, self.forgotten, (self.elsewhere_begun, self.elsewhere_ended) = losses[:5], losses[5], losses[6:8]

@@ -1,6 +1,7 @@
 """libaimaster-recorder.so: what of it is called, and the numbers of src/probe/record.h that go into it.
 
-Through PyDLL, since its functions never wait: to let go of the interpreter's lock for each would cost more than they do.
+Through PyDLL, since its functions never wait: to let go of the interpreter's lock for each would cost more than they
+do.
 """
 import ctypes
 

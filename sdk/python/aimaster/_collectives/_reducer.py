@@ -1,13 +1,14 @@
 """DistributedDataParallel. Its reducer is C++ and calls no method of Python's, so it is handed a process group of ours,
 which records and passes on to the real one what it is asked.
 
-A communication hook was the alternative, since there the reducer asks Python of its own accord. But a hook has to answer
-with a future that Python fulfils, on a thread of Gloo's, and a program that ends while that thread is in Python is
-aborted: one in ten did, with torch's own hooks. It would also have to divide as the reducer does, which multiplies here
-and divides there; and a program may want the one place for a hook that a reducer has. So the reducer keeps all its ways.
+A communication hook was the alternative, since there the reducer asks Python of its own accord. But a hook has to
+answer with a future that Python fulfils, on a thread of Gloo's, and a program that ends while that thread is in Python
+is aborted: one in ten was, with torch's own hooks. It would also have to divide as the reducer does, which multiplies
+here and divides there; and a program may want the one place for a hook that a reducer has. So the reducer keeps all its
+ways.
 
-What it waits for, it waits for at the end of the backward pass, within C++. To be seen waiting we wait there just before
-it does; by then there is nothing else left to do.
+What it waits for, it waits for at the end of the backward pass, within C++. To be seen waiting we wait there just
+before it does; by then there is nothing else left to do.
 
 Only on the host. On a device the end of an operation can't be known here, and who asks NCCL itself knows more.
 """

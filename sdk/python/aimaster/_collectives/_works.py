@@ -68,7 +68,7 @@ class Works(object):
                 asked = self.futures.pop(0)
             except IndexError:
                 return
-            if asked[0].done():
+            if _is_over(asked[0].done):
                 self._library.end(*asked[1:])
             else:
                 self.futures.append(asked)
@@ -110,7 +110,7 @@ class Works(object):
                 handle.is_old = True
                 continue
             work = handle() if handle.is_host else None  # to ask a device may disturb what it is just doing
-            if work is None or not self.is_completed(work):
+            if work is None or not _is_over(self.is_completed, work):
                 continue
             if self.open.get(handle.key) is handle:
                 del self.open[handle.key]
@@ -122,6 +122,13 @@ class Works(object):
             self._stop.release()
             self._stopped.acquire(timeout=STOP_SECONDS)
             self._stop = None
+
+
+def _is_over(ask, *of):
+    try:
+        return ask(*of)
+    except Exception:  # pylint: disable=broad-except
+        return True  # it has failed, or can't be asked
 
 
 def wrap(work_class, works, library):
