@@ -10,7 +10,9 @@ source tools/build_tree.sh
 tools/install_packages.sh build test
 mapfile -t micro < <(find bench -name '*_bench.c*' | sed 's/.*\///;s/\.cc*$//' | sort)
 chosen=("$@")
-if ((${#chosen[@]} == 0)); then chosen=("${micro[@]}" end_to_end agent_cpu stack_capture sdk_calls probe_mpi torch_hook); fi
+if ((${#chosen[@]} == 0)); then
+  chosen=("${micro[@]}" end_to_end agent_cpu stack_capture sdk_calls probe_mpi torch_hook)
+fi
 programs=("${chosen[@]/#end_to_end/aimaster}")
 programs=("${programs[@]/#agent_cpu/aimaster}")
 programs=("${programs[@]/#sdk_calls/aimaster}")

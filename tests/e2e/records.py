@@ -21,7 +21,8 @@ class Operation:
         (self.communicator, self.peer, self.sequence, self.bytes, name, function, self.type, self.flags, self.issued_ns,
          last) = fields
         self.communicator &= 0xFFFF
-        self.name, self.function, self.started_ns, self.duration_ns = record.names[name], FUNCTIONS[function], last, last
+        self.name, self.function = record.names[name], FUNCTIONS[function]
+        self.started_ns = self.duration_ns = last  # open ones have the one, finished ones the other
 
     def __repr__(self):
         return f"<{self.name} {self.sequence}>"
