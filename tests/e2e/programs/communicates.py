@@ -77,7 +77,8 @@ def begin_again():
         dist.all_reduce(kept)
         dist.barrier()
         dist.destroy_process_group()
-        place = "file://" + os.path.abspath("store%d" % number)  # at a port somebody may still meet the store before
+        # At a port it might still meet the store before.
+        place = "file:" + "//" + os.path.abspath("store%d" % number)
         dist.init_process_group("gloo", place, rank=RANK, world_size=SIZE)
     dist.all_reduce(kept)
 
