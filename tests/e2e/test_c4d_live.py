@@ -6,8 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from harness import kill, wait_for
+from harness import PYTHON, ROOT, kill, wait_for
 from mpi import ENVIRONMENT, for_each_library, needs_mpi, together
+from torch_here import needs_torch
 from namespaces import needs, tell
 
 ON = ("--enable-job-restart=True", "--enable-job-hang-detection=True", "--enable-c4d-hang-detection=True")
@@ -150,3 +151,39 @@ def test_a_program_that_is_well_is_left_alone(home, library):
     assert finished.code == 0 and "met 100 times" in finished.stdout
     assert told(home) == [] and c4d(home)["findings"] == []
     assert home.call("c4d", home.job()).stdout.startswith("C4D has found nothing in job ")
+
+
+def meets(*arguments):
+    return ["--workers", 4, "--", PYTHON, ROOT / "tests" / "e2e" / "programs" / "meets.py", *arguments]
+
+
+@needs_torch
+def test_a_pytorch_program_that_knows_nothing_of_it_is_looked_into(home, tmp_path):
+    running = home.start("run", *ON, SOON, *meets(60, "sleep", 2, 10, 7, tmp_path / "mark"))
+    verdict, = wait_for(lambda: home.list() and c4d(home)["verdicts"], "a verdict", timeout=60)
+    assert (verdict["kind"], verdict["level"], verdict["ranks"]) == ("RankNonCommHang", "Warning", [2])
+    finished = running.wait(60)
+    assert finished.code == 0 and "met 60 times" in finished.stdout, finished
+    assert told(home) == ["rank-non-comm-hang", "over"] and home.records() == []
+    assert record_folders(home) == []
+
+
+@needs_torch
+def test_a_pytorch_rank_that_is_stopped_in_a_collective_costs_its_node(home, tmp_path):
+    finished = home.run(*ON, "--c4d-common-envs=C4D_HANG_TIMEOUT=2,C4D_HANG_TIMES=2", "--job-hang-interval", 600,
+                        "--local-nodes", 3, *meets(60, "stop", 2, 10, 0, tmp_path / "mark"), timeout=120)
+    assert finished.code == 0, finished
+    record, = home.records()
+    assert (record["fault"], record["error_source"], record["isolated"]) == ("RankCommHang", "c4d", True), record
+    assert record["instance_name"].endswith("-worker-2") and record["details"][0]["rank"] == 2, record
+    assert record["node_name"] not in {one["node"] for one in home.workers()}, "it is left for another"
+    assert told(home) == ["rank-comm-hang", "rank-comm-hang"]
+
+
+@needs_torch
+def test_a_pytorch_program_may_be_left_alone(home):
+    script = "import os; print(os.environ.get('PYTHONPATH', 'none'), 'AIMASTER_C4D_RECORDER' in os.environ)"
+    program = ["--env", "PYTHONPATH=/mine", "--", PYTHON, "-c", script]
+    assert home.run(*ON, "--env", "AIMASTER_C4D_TORCH=0", *program).stdout == "/mine False\n"
+    finished = home.run(*ON, *program)
+    assert finished.stdout.endswith("/aimaster/_preload:/mine True\n")

@@ -10,7 +10,7 @@ import subprocess
 import pytest
 
 import records
-from harness import BIN, PYTHON as SYSTEM_PYTHON, ROOT, wait_for
+from harness import BIN, FULL, PYTHON as SYSTEM_PYTHON, ROOT, wait_for
 
 PYTHON = os.environ.get("AIMASTER_TORCH_PYTHON", SYSTEM_PYTHON)  # of another torch
 SDK = ROOT / "sdk" / "python"
@@ -18,9 +18,10 @@ PRELOAD = SDK / "aimaster" / "_preload"
 PROGRAM = ROOT / "tests" / "e2e" / "programs" / "communicates.py"
 LIBRARY = BIN / "libaimaster-recorder.so"
 
-pytestmark = pytest.mark.skipif(
-    subprocess.run([PYTHON, "-c", "import torch.distributed"], capture_output=True).returncode != 0,
-    reason="PyTorch is not installed here")
+pytestmark = [
+    pytest.mark.skipif(subprocess.run([PYTHON, "-c", "import torch.distributed"], capture_output=True).returncode != 0,
+                       reason="PyTorch is not installed here"),
+    pytest.mark.skipif(not FULL, reason="takes minutes; AIMASTER_TEST_FULL=1 runs it")]
 
 
 def free_port():

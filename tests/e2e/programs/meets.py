@@ -1,0 +1,51 @@
+"""A PyTorch program on Gloo whose ranks meet in a collective at every step; one of them hangs, once.
+
+    meets.py STEPS [sleep|stop RANK STEP SECONDS MARK]
+
+sleep: before it meets the others; stop: while it is among them. The file MARK remembers it for a restarted job.
+"""
+import os
+import signal
+import sys
+import threading
+import time
+
+import torch
+import torch.distributed as dist
+
+
+def is_first(mark):
+    try:
+        os.close(os.open(mark, os.O_CREAT | os.O_EXCL))
+        return True
+    except FileExistsError:
+        return False
+
+
+def main():
+    steps = int(sys.argv[1])
+    how, culprit, when, seconds, mark = (sys.argv[2:7] + [""] * 5)[:5]
+    will_hang = bool(how) and not os.path.exists(mark)
+    dist.init_process_group("gloo")
+    rank = dist.get_rank()
+    print(f"rank {rank} is process {os.getpid()}", flush=True)
+    dist.barrier()
+    has_fault = will_hang and rank == int(culprit) and is_first(mark)
+    values = torch.ones(64)
+    for step in range(steps):
+        time.sleep(0.02)
+        if will_hang and step == int(when):
+            if has_fault and how == "sleep":
+                time.sleep(float(seconds))
+            elif has_fault:
+                threading.Timer(0.5, os.kill, (os.getpid(), signal.SIGSTOP)).start()
+            elif how == "stop":
+                time.sleep(1)
+        dist.all_reduce(values)
+        values /= dist.get_world_size()
+    if rank == 0:
+        print(f"met {steps} times", flush=True)
+    dist.destroy_process_group()
+
+
+main()
