@@ -100,6 +100,26 @@ class Programs(unittest.TestCase):
         self.assertEqual(self.run_program("import sitecustomize; print(sitecustomize.value)", AIMASTER_C4D_DIR=""),
                          ["own sitecustomize " + own, "7"])
 
+    def test_one_that_is_a_package_too(self):
+        self.write("sitecustomize/__init__.py", "from .part import value\nprint(__package__, value)\n")
+        self.write("sitecustomize/part.py", "value = 7\n")
+        self.assertEqual(self.run_program(""), ["sitecustomize 7"])
+
+    def test_what_there_is_of_it_is_as_without_us(self):
+        self.write("usercustomize.py", "import sys; print('user', 'sitecustomize' in sys.modules)")
+        program = """\
+            import sys
+            try:
+                import sitecustomize
+                print(sitecustomize.__file__, sitecustomize.__spec__)
+            except ImportError as problem:
+                print(repr(problem))
+            print([path for path in sys.path if path])
+            """
+        for flags in ((), ("-s",), ("-E",), ("-I",)):
+            self.assertEqual(self.run_program(program, flags),
+                             self.run_program(program, flags, PYTHONPATH=self.folder, AIMASTER_C4D_DIR=""))
+
     def test_an_own_sitecustomize_that_fails_is_told_as_ever(self):
         self.write("sitecustomize.py", "raise ValueError('mine')\n")
         ours = self.run_program("print('here')")
@@ -108,14 +128,56 @@ class Programs(unittest.TestCase):
         self.assertEqual(ours[-1], "here")
 
     def test_where_python_looks_at_no_site_it_is_off(self):
-        for flags in (("-S",), ("-I",)):
+        for flags in (("-S",), ("-I",), ("-E",)):
             said = self.run_program("import sys; print(any('mporting' in type(one).__module__ "
                                     "for one in sys.meta_path))", flags=flags)
             self.assertEqual(said, ["False"])
 
-    def test_a_package_of_the_same_name_is_left_alone(self):
-        self.write("aimaster/__init__.py", "print('another')")
-        self.assertEqual(self.run_program("import aimaster"), ["another"])
+    def test_packages_of_the_same_names_are_left_alone(self):
+        for name in ("aimaster", "_collectives", "_preload", "_library"):
+            self.write(name + "/__init__.py", "print('another', __name__)")
+            self.assertEqual(self.run_program("import " + name), ["another " + name])
+
+    def test_who_only_asks_where_it_is_does_not_switch_it_off(self):
+        for name, text in TORCH.items():
+            self.write(name, text.replace("import torch.distributed\n", ""))
+        said = self.run_program("""\
+            import importlib.util
+            for _ in range(2):
+                print(importlib.util.find_spec("torch.distributed").name)
+            import torch.distributed
+            """, C4D_RUNTIME_LOG_LEVEL="Debug")
+        self.assertEqual(said, ["torch.distributed"] * 2 + [
+            "torch.distributed True", "aimaster: this torch has no torch.distributed: collectives are not recorded"])
+
+    def test_other_finders_that_ask_all_others_meet_it(self):
+        """As tools have them that wait for modules themselves."""
+        for name, text in TORCH.items():
+            self.write(name, text)
+        program = """\
+            import importlib.util
+            import sys
+
+            class Other(object):
+                is_asking = False
+
+                def find_spec(self, name, path=None, target=None):
+                    if self.is_asking or name != "torch.distributed":
+                        return None
+                    self.is_asking = True
+                    try:
+                        return importlib.util.find_spec(name)
+                    finally:
+                        self.is_asking = False
+
+            sys.meta_path.insert(%d, Other())
+            import torch.distributed
+            """
+        for before_or_after in (0, 1):
+            said = self.run_program(program % before_or_after, C4D_RUNTIME_LOG_LEVEL="Debug")
+            self.assertEqual([line for line in said if "aimaster: " in line],
+                             ["aimaster: this torch has no torch.distributed: collectives are not recorded"])
+            self.assertEqual(said.count("torch.distributed True"), 1)
 
     def test_calling_it_says_whether_and_why(self):
         call = "import aimaster; print(aimaster.trace_collectives(), aimaster.trace_collectives())"

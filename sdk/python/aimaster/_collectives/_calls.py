@@ -102,9 +102,10 @@ class Recording(object):
                 peer = self._rank_of(args, kwargs, call.peer)
             if call.differs and not group.is_gloo:
                 what |= SIZE_VARIES << 32
+            return group, self._begin(self._session.recorder, group.place, peer, size, what)
         except Exception:  # pylint: disable=broad-except
             what |= SIZE_VARIES << 32
-        return group, self._begin(self._session.recorder, group.place, peer, size, what)
+        return group, self._begin(self._session.recorder, group.place, NONE, 0, what)
 
     def begin_elsewhere(self, call):
         return self._begin(self._session.recorder, NONE, NONE, 0, call.what)
@@ -147,7 +148,7 @@ def wrap(call, original, recording, session):
         if is_blocking:
             end(recorder, ticket)
         else:
-            follow(work, recorder, ticket, name, group.is_host)
+            follow(work, recorder, ticket, name, group)
         return work
 
     return method

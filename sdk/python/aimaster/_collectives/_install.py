@@ -58,8 +58,14 @@ def _install():
 def _named(name, function):
     """A class in Python that is derived from ProcessGroup calls a method that it has not, and C++ looks by the name of
     the running code whether it is being called back."""
-    if hasattr(function.__code__, "replace"):
-        function.__code__ = function.__code__.replace(co_name=name)
+    code = function.__code__
+    if hasattr(code, "replace"):
+        function.__code__ = code.replace(co_name=name)
+    else:  # before Python 3.8
+        function.__code__ = type(code)(
+            code.co_argcount, code.co_kwonlyargcount, code.co_nlocals, code.co_stacksize, code.co_flags, code.co_code,
+            code.co_consts, code.co_names, code.co_varnames, code.co_filename, name, code.co_firstlineno,
+            code.co_lnotab, code.co_freevars, code.co_cellvars)
     return function
 
 
@@ -68,9 +74,12 @@ def _replace(module, name, wrapping):
     original = getattr(module, name)
     replacement = functools.wraps(original)(wrapping(original))
     for other in list(sys.modules.values()):
-        names = getattr(other, "__dict__", None)
+        try:
+            names = object.__getattribute__(other, "__dict__")  # to ask a lazy one would load it
+        except Exception:  # pylint: disable=broad-except
+            continue
         if isinstance(names, dict) and names.get(name) is original:
-            setattr(other, name, replacement)
+            names[name] = replacement
 
 
 def _initializing(functions, session, recording, reducers):
@@ -80,7 +89,7 @@ def _initializing(functions, session, recording, reducers):
                 _tell_world(session, kwargs)
                 reducers.install()
                 result = original(*args, **kwargs)
-            session.register(functions.GroupMember.WORLD)
+            _register(session, lambda: functions.GroupMember.WORLD)
             return result
 
         return init_process_group
@@ -104,8 +113,7 @@ def _making(session, recording):
         def new_group(*args, **kwargs):
             with Elsewhere(session, recording, _calls.NEW_GROUP):
                 made = original(*args, **kwargs)
-            if hasattr(made, "size") and made.size() > 0:  # and this rank is in it
-                session.register(made)
+            _register(session, lambda: made if hasattr(made, "size") and made.size() > 0 else None)  # and we are in it
             return made
 
         return new_group
@@ -113,11 +121,21 @@ def _making(session, recording):
     return wrapping
 
 
+def _register(session, get):
+    try:
+        process_group = get()
+        if process_group is not None:
+            session.register(process_group)
+    except Exception as problem:  # pylint: disable=broad-except
+        _debug.failed("to register a process group", problem)
+
+
 def _destroying(functions, session):
     def wrapping(original):
-        def destroy_process_group(group=None):
-            is_world = group is None or group is functions.GroupMember.WORLD
-            result = original(group)
+        def destroy_process_group(*args, **kwargs):
+            group = args[0] if args else kwargs.get("group")
+            is_world = group is None or group is getattr(getattr(functions, "GroupMember", None), "WORLD", None)
+            result = original(*args, **kwargs)
             try:
                 if is_world:
                     session.close()

@@ -18,13 +18,11 @@ from . import _calls, _debug
 def make_group_class(process_group_class, originals, session, recording, queue_callback):
     """The class of such a group. C++ calls its methods by these names, some of which only hooks need."""
     begin, follow, end = recording.begin, session.works.follow, session.library.end
-    is_open = session.works.open
 
     class ReducerGroup(process_group_class):
         def __init__(self, real):
             process_group_class.__init__(self, real.rank(), real.size())
             self._real = real
-            self._kept = []  # what no backward pass waits for: reductions for ranks that have come to their end
 
         def getBackendName(self):  # pylint: disable=invalid-name
             """None of theirs: what is called gloo, torch takes for its own class, and reads beyond the end of ours."""
@@ -35,7 +33,7 @@ def make_group_class(process_group_class, originals, session, recording, queue_c
             try:
                 queue_callback(lambda: _wait(work))
             except Exception:  # pylint: disable=broad-except
-                self._kept = [other for other in self._kept if id(other) in is_open] + [work]
+                _ask_later(work)  # no backward pass waits for it: a reduction for ranks that have come to their end
             return work
 
         def broadcast(self, tensors, *options):
@@ -70,7 +68,7 @@ def make_group_class(process_group_class, originals, session, recording, queue_c
             except BaseException:
                 end(recorder, ticket)
                 raise
-            follow(work, recorder, ticket, call.name, group.is_host)
+            follow(work, recorder, ticket, call.name, group)
             return work
 
     return ReducerGroup
@@ -81,6 +79,14 @@ def _wait(work):
         work.wait()
     except Exception:  # pylint: disable=broad-except
         pass  # the reducer comes upon the same, and it is the one to say so
+
+
+def _ask_later(work):
+    """The reducer waits for its future alone."""
+    try:
+        work.get_future()
+    except Exception:  # pylint: disable=broad-except
+        pass
 
 
 class Reducers(object):
@@ -118,9 +124,11 @@ class Reducers(object):
         class Reducer(original):
             """Holds its group, which C++ alone would not keep alive."""
 
-            def __init__(self, parameters, indices, limits, process_group, *args, **kwargs):
-                self._aimaster_group = reducers.group_for(process_group, group_class)
-                original.__init__(self, parameters, indices, limits, self._aimaster_group, *args, **kwargs)
+            def __init__(self, *args, **kwargs):
+                if len(args) > 3:
+                    self._aimaster_group = reducers.group_for(args[3], group_class)
+                    args = args[:3] + (self._aimaster_group,) + args[4:]
+                original.__init__(self, *args, **kwargs)
 
         return Reducer
 

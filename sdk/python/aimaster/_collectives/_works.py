@@ -20,7 +20,7 @@ STOP_SECONDS = 1.0
 class Handle(weakref.ref):
     """Of a Work; it owns the ticket, so whoever takes it out of the table ends it, once."""
 
-    __slots__ = ("key", "recorder", "ticket", "name", "is_host", "is_old")
+    __slots__ = ("key", "recorder", "ticket", "name", "group", "is_old")
 
 
 class Works(object):
@@ -41,18 +41,25 @@ class Works(object):
         self._stop, self._stopped = _thread.allocate_lock(), _thread.allocate_lock()
         self._stop.acquire()
         self._stopped.acquire()
-        _thread.start_new_thread(self._look, (self._stop, self._stopped))
+        try:
+            _thread.start_new_thread(self._look, (self._stop, self._stopped))
+        except Exception:  # pylint: disable=broad-except
+            self._stop = None  # no more threads here: then nobody asks
 
-    def follow(self, work, recorder, ticket, name, is_host):
+    def follow(self, work, recorder, ticket, name, group):
         if work is None:
             self._library.end(recorder, ticket)
             return
-        handle = Handle(work, self._is_gone)
+        try:
+            handle = Handle(work, self._is_gone)
+        except TypeError:  # of a kind that can't be followed
+            self._library.forget(recorder, ticket)
+            return
         handle.key = key = id(work)
         handle.recorder = recorder
         handle.ticket = ticket
         handle.name = name
-        handle.is_host = is_host
+        handle.group = group
         handle.is_old = False
         self.open[key] = handle
 
@@ -93,23 +100,25 @@ class Works(object):
     # -- the thread that asks
 
     def _look(self, stop, stopped):
-        try:
-            while not stop.acquire(timeout=LOOK_SECONDS):
+        while not stop.acquire(timeout=LOOK_SECONDS):
+            try:
                 if self.open:
-                    self._ask()
+                    self._ask(stop)
                 if self.futures:
                     self.ask_futures()
-        except Exception:  # pylint: disable=broad-except
-            pass
-        finally:
-            stopped.release()
+            except Exception:  # pylint: disable=broad-except
+                pass
+        stopped.release()
 
-    def _ask(self):
+    def _ask(self, stop):
         for handle in list(self.open.values()):
+            if not stop.locked():
+                return
             if not handle.is_old:
                 handle.is_old = True
                 continue
-            work = handle() if handle.is_host else None  # to ask a device may disturb what it is just doing
+            # To ask a device may disturb what it is just doing, and to ask MPI is a call of MPI.
+            work = handle() if handle.group.is_gloo else None
             if work is None or not _is_over(self.is_completed, work):
                 continue
             if self.open.get(handle.key) is handle:
@@ -146,7 +155,7 @@ def wrap(work_class, works, library):
             try:
                 return original(self, *args, **kwargs)
             finally:
-                if handle.is_host:
+                if handle.group.is_host:
                     end_wait(handle.recorder, handle.ticket)
                 else:  # the device's queue waits, and not the program
                     forget(handle.recorder, handle.ticket)
@@ -169,7 +178,7 @@ def wrap(work_class, works, library):
         def get_future(self):
             future = original(self)
             handle = open_works.get(id(self))
-            if handle is not None and handle.is_host and open_works.pop(id(self), None) is handle:
+            if handle is not None and handle.group.is_host and open_works.pop(id(self), None) is handle:
                 futures.append((future, handle.recorder, handle.ticket))
             return future
 

@@ -1,7 +1,8 @@
 """Puts collectives on record in a program that knows nothing of it: this folder is first on PYTHONPATH.
 
 Python imports a module of this name at its start. A program may have one of its own, further on: it is run as if this
-one were not here, and is what `import sitecustomize` gives. What fails in it fails as it would have.
+one were not here, and is what `import sitecustomize` gives; where there is none, there is none. What fails in it fails
+as it would have.
 """
 import sys
 
@@ -13,32 +14,45 @@ def _trace():
 
     if not os.environ.get("AIMASTER_C4D_DIR") or not os.environ.get("AIMASTER_C4D_RECORDER"):
         return
+    from importlib._bootstrap_external import spec_from_file_location  # pylint: disable=import-outside-toplevel
+
     # By itself, and not as part of the package aimaster, since the program may have another one of that name.
-    before = sys.path[:]
-    sys.path.insert(0, _HERE.rpartition("/")[0])
-    try:
-        import _collectives  # pylint: disable=import-outside-toplevel,import-error
-    finally:
-        sys.path[:] = before
-    _collectives.trace()
+    folder = _HERE.rpartition("/")[0] + "/_collectives"
+    spec = spec_from_file_location("_aimaster_collectives", folder + "/__init__.py",
+                                   submodule_search_locations=[folder])
+    _run(spec).trace()
+
+
+def _run(spec):
+    from importlib._bootstrap import module_from_spec  # pylint: disable=import-outside-toplevel
+
+    module = sys.modules[spec.name] = module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
 
 
 def _run_the_next():
     from importlib.machinery import PathFinder  # pylint: disable=import-outside-toplevel
 
-    sys.path[:] = [entry for entry in sys.path if entry.rstrip("/") != _HERE]
     spec = PathFinder.find_spec(__name__, sys.path)
     if spec is None or spec.loader is None:
-        return
-    module = type(sys)(__name__)
-    module.__spec__, module.__loader__, module.__file__ = spec, spec.loader, spec.origin
-    module.__package__, module.__cached__ = "", spec.cached
-    sys.modules[__name__] = module
-    spec.loader.exec_module(module)
+        raise ImportError("No module named 'sitecustomize'", name=__name__)  # which Python expects, and says nothing
+    _run(spec)
 
 
-try:
-    _trace()
-except Exception:  # pylint: disable=broad-except
-    pass
-_run_the_next()
+def _run_the_next_of_old():
+    """Python 2, which PYTHONPATH reaches as well, and which torch has left."""
+    import imp  # pylint: disable=import-outside-toplevel,deprecated-module,import-error
+
+    imp.load_module(__name__, *imp.find_module(__name__, sys.path))
+
+
+sys.path[:] = [entry for entry in sys.path if entry.rstrip("/") != _HERE]
+if sys.version_info < (3, 6):
+    _run_the_next_of_old()
+else:
+    try:
+        _trace()
+    except Exception:  # pylint: disable=broad-except
+        pass
+    _run_the_next()
