@@ -1,5 +1,9 @@
 """A rank of a small PyTorch program on Gloo that knows nothing of being traced. Its first argument names what it does;
-what it prints, a test compares."""
+what it prints, a test compares.
+
+It keeps its tensors and destroys its groups: torch aborts a program of Python that ends while a thread of Gloo's is the
+last one to hold a tensor of Python's, now and then, whoever looks or does not.
+"""
 import os
 import sys
 import time
@@ -13,8 +17,12 @@ from torch.nn.parallel import DistributedDataParallel
 RANK, SIZE = int(os.environ.get("RANK", 0)), int(os.environ.get("WORLD_SIZE", 1))
 
 
+KEPT = []
+
+
 def ones(count=4, kind=torch.float32):
-    return torch.ones(count, dtype=kind)
+    KEPT.append(torch.ones(count, dtype=kind))
+    return KEPT[-1]
 
 
 def parts(count=4):
@@ -72,15 +80,14 @@ def groups():
 
 
 def begin_again():
-    kept = ones()  # torch may hang in destroy_process_group while Gloo is the last one to hold a tensor of Python's
     for number in range(2):
-        dist.all_reduce(kept)
+        dist.all_reduce(ones())
         dist.barrier()
         dist.destroy_process_group()
         # At a port it might still meet the store before.
         place = "file:" + "//" + os.path.abspath("store%d" % number)
         dist.init_process_group("gloo", place, rank=RANK, world_size=SIZE)
-    dist.all_reduce(kept)
+    dist.all_reduce(ones())
 
 
 def messages():
@@ -183,7 +190,6 @@ def train(*hows):
     for how in hows:
         train_one(how, dist.new_group())
     dist.barrier()
-    time.sleep(1)  # torch aborts a program that ends while a thread of Gloo's is in a hook
 
 
 def train_one(how, group):
@@ -237,12 +243,58 @@ def train_one(how, group):
 
 def trace_late():
     """A program that switches it on itself, with names of its own from before."""
+    import types
     import aimaster
 
+    class Lazy(types.ModuleType):
+        def __getattribute__(self, name):
+            print("a lazy module was asked for", name)
+            return super().__getattribute__(name)
+
+    sys.modules["lazy"] = Lazy("lazy")
     all_reduce(ones())
     print(aimaster.trace_collectives(), aimaster.trace_collectives())
     all_reduce(ones())
     dist.all_reduce(ones())
+
+
+def lifetimes():
+    """What the program lets go of is gone: at once, or when Gloo has let go of it too."""
+    import gc
+    import weakref
+
+    group = dist.new_group()
+    tensor = torch.ones(4)
+    work = dist.all_reduce(tensor, group=group, async_op=True)
+    work.wait()
+    gone = weakref.ref(work)
+    del work
+    print("work", gone() is None)
+    work = dist.all_reduce(tensor, group=group, async_op=True)
+    future = work.get_future()
+    del work
+    future.wait()
+    gone = weakref.ref(tensor)
+    del future, tensor
+    wait_until_gone("tensor", gone)
+    model = DistributedDataParallel(torch.nn.Linear(4, 4), process_group=group)
+    model(ones()).sum().backward()
+    gone = weakref.ref(model.reducer)
+    del model
+    gc.collect()
+    print("reducer", gone() is None)
+    dist.barrier()
+    dist.destroy_process_group(group)
+    gone = weakref.ref(group)
+    del group
+    print("group", gone() is None)
+
+
+def wait_until_gone(what, gone):
+    end = time.monotonic() + 30
+    while gone() is not None and time.monotonic() < end:
+        time.sleep(0.01)
+    print(what, gone() is None)
 
 
 def many():
@@ -255,3 +307,4 @@ if __name__ == "__main__":
     init_process_group("gloo")
     what, *more = sys.argv[1:]
     globals()[what](*more)
+    dist.destroy_process_group()
