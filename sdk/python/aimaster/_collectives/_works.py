@@ -1,13 +1,13 @@
 """Operations that have been issued and whose end is not known yet.
 
-An operation ends when the program learns of it: it has waited for the Work, or asked it. One that the program does not
-ask about is asked by a thread of ours, four times a second, so that a rank that computes does not look as if it were
-still in a collective. When the Work is gone before its end, nobody will learn of it.
+An operation ends when the program learns of it: it has waited for the Work, or asked it. One of Gloo's that the
+program does not ask about is asked by a thread of ours, four times a second, so that a rank that computes does not look
+as if it were still in a collective. When the Work is gone before its end, nobody will learn of it.
 
 Only weak references are kept: a Work holds tensors, and the memory of a training is planned to the last byte. But where
-the program has taken a Work's future instead, that is what is asked, and let go of with the next operation after its
-end. To have the future call us would be more to the point, and would bring Python into the threads of torch, where it
-aborts programs that end at that moment.
+the program has taken a Work's future instead, that is what is asked, and let go of after its end: with the next
+operation, or a quarter of a second later. To have the future call us would be more to the point, and would bring Python
+into the threads of torch, where it aborts programs that end at that moment.
 """
 import _thread
 import os
