@@ -2,7 +2,8 @@
 
     meets.py STEPS [sleep|stop RANK STEP SECONDS MARK]
 
-sleep: before it meets the others; stop: while it is among them. The file MARK remembers it for a restarted job.
+sleep: before it meets the others, and no longer than until there is a file MARK.enough; stop: while it is among them.
+The file MARK remembers it for a restarted job.
 """
 import os
 import signal
@@ -22,6 +23,12 @@ def is_first(mark):
         return False
 
 
+def sleep(seconds, enough):
+    end = time.monotonic() + seconds
+    while time.monotonic() < end and not os.path.exists(enough):
+        time.sleep(0.05)
+
+
 def main():
     steps = int(sys.argv[1])
     how, culprit, when, seconds, mark = (sys.argv[2:7] + [""] * 5)[:5]
@@ -36,7 +43,7 @@ def main():
         time.sleep(0.02)
         if will_hang and step == int(when):
             if has_fault and how == "sleep":
-                time.sleep(float(seconds))
+                sleep(float(seconds), mark + ".enough")
             elif has_fault:
                 threading.Timer(0.5, os.kill, (os.getpid(), signal.SIGSTOP)).start()
             elif how == "stop":

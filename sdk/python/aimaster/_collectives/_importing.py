@@ -1,8 +1,8 @@
 """Calls a function right after a module has been imported, whenever that is.
 
 The finder stands before all others, asks those behind it, and has the loader that they found call back. The loader
-stays the one that it is, of the same type, for those who ask a module for its loader. Whoever only asks where the module
-is has not imported it: so the finder stays until it has been.
+stays the one that it is, of the same type, for those who ask a module for its loader. Whoever only asks where the
+module is has not imported it: so the finder stays until it has been.
 """
 import _thread
 import sys
