@@ -6,6 +6,7 @@ not lean on who reads.
 import struct
 from pathlib import Path
 
+MAGIC = b"AIMC4DR\0"
 NONE = 0xFFFFFFFF
 FUNCTIONS = ("Other", "AllReduce", "AllGather", "ReduceScatter", "Broadcast", "Reduce", "AllToAll", "Gather",
              "Scatter", "Scan", "Barrier", "Send", "Receive")
@@ -50,7 +51,7 @@ class Record:
         (magic, _, _, _, self.source, state, self.pid, self.rank, self.size, _, _, names_at, names, communicators_at,
          communicators, operations_at, operations, threads_at, threads, rings_at, ring,
          *losses) = HEADER.unpack_from(data)
-        assert magic == b"AIMC4DR\0", magic
+        assert magic == MAGIC, magic
         self.is_finished = state == 2
         self.dropped, self.forgotten, (self.elsewhere_begun, self.elsewhere_ended) = losses[:5], losses[5], losses[6:8]
         self.names = [data[names_at + 32 * i:names_at + 32 * (i + 1)].rstrip(b"\0").decode() for i in range(names)]
@@ -83,5 +84,6 @@ class Record:
 
 
 def read(folder):
-    """The records of a folder, by rank; of those that tell it."""
-    return {record.rank: record for record in map(Record, Path(folder).glob("*.c4d")) if record.rank != NONE}
+    """The records of a folder, by rank; of those that tell it. One that is just being made has no magic yet."""
+    made = [path for path in Path(folder).glob("*.c4d") if path.read_bytes()[:8] == MAGIC]
+    return {record.rank: record for record in map(Record, made) if record.rank != NONE}

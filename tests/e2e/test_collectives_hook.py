@@ -80,7 +80,7 @@ class Ranks:
         def look():
             found = self.read()
             return found if is_so(found) else None
-        return wait_for(look, what)
+        return wait_for(look, what, 60)
 
 
 @pytest.fixture

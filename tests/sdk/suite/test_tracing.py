@@ -6,6 +6,7 @@ import sys
 import tempfile
 import textwrap
 import unittest
+import venv
 
 import aimaster
 
@@ -33,13 +34,13 @@ class Programs(unittest.TestCase):
             file.write(textwrap.dedent(text))
         return path
 
-    def run_program(self, text, flags=(), **more):
+    def run_program(self, text, flags=(), python=sys.executable, **more):
         """What it prints, and whatever is in the way of it too."""
         environment = {name: value for name, value in os.environ.items() if not name.startswith("AIMASTER_")}
         environment.update(PYTHONPATH=os.pathsep.join((PRELOAD, self.folder)), AIMASTER_C4D_DIR=self.folder,
                            AIMASTER_C4D_RECORDER=self.library)
         environment.update(more)
-        done = subprocess.run([sys.executable, "-B"] + list(flags) + ["-c", textwrap.dedent(text)], env=environment,
+        done = subprocess.run([python, "-B"] + list(flags) + ["-c", textwrap.dedent(text)], env=environment,
                               stdout=subprocess.PIPE, stderr=subprocess.STDOUT, universal_newlines=True)
         self.assertEqual(done.returncode, 0, done.stdout)
         return done.stdout.splitlines()
@@ -126,6 +127,28 @@ class Programs(unittest.TestCase):
         alone = self.run_program("print('here')", PYTHONPATH=self.folder)
         self.assertEqual([line for line in ours if "mine" in line], [line for line in alone if "mine" in line])
         self.assertEqual(ours[-1], "here")
+
+    def test_in_a_virtual_environment_it_is_on(self):
+        venv.create(os.path.join(self.folder, "own"), symlinks=True)
+        for name, text in TORCH.items():
+            self.write(name, text)
+        said = self.run_program("import sys, torch; print(sys.prefix)", C4D_RUNTIME_LOG_LEVEL="Debug",
+                                python=os.path.join(self.folder, "own", "bin", "python"))
+        self.assertIn("aimaster: this torch has no torch.distributed: collectives are not recorded", said)
+        self.assertEqual(said[-1], os.path.join(self.folder, "own"))
+
+    def test_what_a_program_starts_finds_it_too(self):
+        """As launchers do, which are programs of Python themselves."""
+        for name, text in TORCH.items():
+            self.write(name, text)
+        said = self.run_program("""\
+            import os, subprocess, sys
+            print(os.environ["PYTHONPATH"])
+            sys.stdout.flush()
+            subprocess.check_call([sys.executable, "-c", "import torch"])
+            """, C4D_RUNTIME_LOG_LEVEL="Debug")
+        self.assertEqual(said[0], PRELOAD + os.pathsep + self.folder)
+        self.assertIn("aimaster: this torch has no torch.distributed: collectives are not recorded", said)
 
     def test_where_python_looks_at_no_site_it_is_off(self):
         for flags in (("-S",), ("-I",), ("-E",)):
