@@ -121,6 +121,19 @@ class Programs(unittest.TestCase):
             self.assertEqual(self.run_program(program, flags),
                              self.run_program(program, flags, PYTHONPATH=self.folder, AIMASTER_C4D_DIR=""))
 
+    def test_where_there_is_none_there_is_none(self):
+        """As Python expects at its start; a distribution may have one, so its start is done here by hand."""
+        said = self.run_program("""\
+            import sys, os, importlib.machinery
+            before = len(sys.meta_path)
+            sys.path[:] = [%r]
+            try:
+                import sitecustomize
+            except ImportError as problem:
+                print(problem.name, "sitecustomize" in sys.modules, sys.path, len(sys.meta_path) - before)
+            """ % PRELOAD, ["-S"])
+        self.assertEqual(said, ["sitecustomize False [] 1"])
+
     def test_an_own_sitecustomize_that_fails_is_told_as_ever(self):
         self.write("sitecustomize.py", "raise ValueError('mine')\n")
         ours = self.run_program("print('here')")
