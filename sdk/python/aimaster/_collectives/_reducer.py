@@ -18,6 +18,7 @@ from . import _calls, _debug
 def make_group_class(process_group_class, originals, session, recording, queue_callback):
     """The class of such a group. C++ calls its methods by these names, some of which only hooks need."""
     begin, follow, end = recording.begin, session.works.follow, session.library.end
+    keep = session.works.keep
 
     class ReducerGroup(process_group_class):
         def __init__(self, real):
@@ -58,6 +59,7 @@ def make_group_class(process_group_class, originals, session, recording, queue_c
             return self._real.recv(*args)
 
         def _issue(self, call, method, tensors, options):
+            keep(tensors)
             begun = begin(self._real, call, (tensors,) + options, {})
             if begun is None:
                 return originals[method](self._real, tensors, *options)

@@ -80,6 +80,7 @@ class Session(object):
         if pid != os.getpid():
             return
         self.works.stop()
+        self.works.keep_for_ever()
         if self.recorder is not None:
             self.library.finish(self.recorder)
         self.recorder, self._opened = None, RECORDS_MAX

@@ -10,6 +10,7 @@ operation, or a quarter of a second later. To have the future call us would be m
 into the threads of torch, where it aborts programs that end at that moment.
 """
 import _thread
+import ctypes
 import os
 import weakref
 
@@ -28,6 +29,7 @@ class Works(object):
         self.open = {}  # by the identity of the Work
         self.futures = []  # with the recorder and the ticket
         self.is_completed = None  # torch's own
+        self._kept, self._kept_before = [], []
         self._library = library
         self._recorder = None
         self._pid = 0
@@ -62,6 +64,18 @@ class Works(object):
         handle.group = group
         handle.is_old = False
         self.open[key] = handle
+
+    def keep(self, tensors):
+        """Of C++, that Python has only come to see through us: from then on the last one to let go of them has to come
+        into Python, and where that is a thread of Gloo's and the program is just ending, torch aborts it. So we hold
+        them until Gloo has let go of them, which it has soon after the end of an operation."""
+        if self._stop is not None:  # else there is no thread that would let go of them
+            self._kept.append(tensors)
+
+    def keep_for_ever(self):
+        """At the end of the program."""
+        for kept in (self._kept, self._kept_before):
+            ctypes.pythonapi.Py_IncRef(ctypes.py_object(kept))
 
     def _is_gone(self, handle):
         if self.open.get(handle.key) is handle:
@@ -106,6 +120,8 @@ class Works(object):
                     self._ask(stop)
                 if self.futures:
                     self.ask_futures()
+                if self._kept or self._kept_before:
+                    self._kept_before, self._kept = self._kept, []
             except Exception:  # pylint: disable=broad-except
                 pass
         stopped.release()
