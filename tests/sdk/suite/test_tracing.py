@@ -112,7 +112,7 @@ class Programs(unittest.TestCase):
             import sys
             try:
                 import sitecustomize
-                print(sitecustomize.__file__, sitecustomize.__spec__)
+                print(sitecustomize.__file__, sitecustomize.__spec__.origin)
             except ImportError as problem:
                 print(repr(problem))
             print([path for path in sys.path if path])
