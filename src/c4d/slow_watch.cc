@@ -9,10 +9,10 @@
 namespace aimaster::c4d {
 namespace {
 
-constexpr double kSomebodyLate = 0.7, kNobodyLate = 0.3;  // of P
-constexpr double kMostOf = 0.6;                           // of the operations of a window
-constexpr double kOneAlone = 0.5;     // of how long the first waited, that also the last but one did
-constexpr double kWaitsItself = 0.7;  // of how long others waited for it
+constexpr double kSomebodyLate = 0.7;  // of P
+constexpr double kMostOf = 0.6;        // of the operations of a window
+constexpr double kOneAlone = 0.5;      // of how long the first waited, that also the last but one did
+constexpr double kWaitsItself = 0.7;   // of how long others waited for it
 constexpr double kForgetEachWindow = 1.01;
 constexpr uint32_t kWindowsOfBase = 2;  // the first holds the first step
 constexpr uint32_t kWindowsKept = 60;   // of a kind of operation that does not happen any more
@@ -105,6 +105,7 @@ void SlowWatch::Finish(const Pending& pending) {
     std::shift_right(place, kind.least.end(), 1);
     *place = pending.least;
   }
+  kind.sample[kind.finished % kind.sample.size()] = pending.least;
   ++kind.finished;
   if (kind.windows < kWindowsOfBase) return;
 
@@ -120,7 +121,7 @@ void SlowWatch::Finish(const Pending& pending) {
     Tally& tally = ranks_[Value(pending.last)];
     tally.late += alone * pending.weight;
     ++tally.late_count;
-  } else if (p <= kNobodyLate && pending.least >= Times(kind.base, limits_.slow_factor)) {
+  } else if (pending.least >= Times(kind.usual, limits_.slow_factor)) {
     ++kind.slow;
     kind.slowest = std::max(kind.slowest, pending.least);
   }
@@ -131,7 +132,8 @@ std::vector<Verdict> SlowWatch::CloseWindow(Duration length, std::span<const Com
   for (uint32_t rank = 0; rank < ranks_.size(); ++rank) {
     Tally& tally = ranks_[rank];
     if (tally.finished < limits_.operations_min) continue;
-    const bool is_late = tally.late_count >= limits_.operations_min && tally.late > Times(length, limits_.late_share) &&
+    const bool is_late = tally.late_count >= limits_.operations_min && 3 * tally.late_count >= tally.finished &&
+                         tally.late > Times(length, limits_.late_share) &&
                          tally.waited < Times(tally.late, kWaitsItself);
     tally.history.Add(is_late, limits_.windows);
     if (is_late && tally.history.slow() >= limits_.windows_slow) late.emplace_back(-tally.late, rank);
@@ -161,11 +163,19 @@ void SlowWatch::CloseKinds() {
     }
     // A tenth of all, or the fourth.
     const Duration low = kind.least[std::min<uint32_t>((kind.finished - 1) / 10, 3)];
-    // Slowly upwards: what is slow for good, as after a change of the program, is not slow for ever.
-    kind.base = kind.windows == 0 || low < kind.base ? low : std::min(Times(kind.base, kForgetEachWindow), low);
-    if (kind.windows + 1 == kWindowsOfBase) kind.base = low;  // not that of the first step
+    const auto end = kind.sample.begin() + std::min<size_t>(kind.finished, kind.sample.size());
+    const auto middle = kind.sample.begin() + (end - kind.sample.begin()) / 2;
+    std::nth_element(kind.sample.begin(), middle, end);
+    kind.base = Lower(kind, kind.base, low);
+    kind.usual = Lower(kind, kind.usual, *middle);
     ++kind.windows;
   }
+}
+
+// Slowly upwards: what is slow for good, as after a change of the program, is not slow for ever.
+Duration SlowWatch::Lower(const Kind& kind, Duration known, Duration now) {
+  const bool is_first = kind.windows < kWindowsOfBase;  // and that of the first step is forgotten
+  return is_first || now < known ? now : std::min(Times(known, kForgetEachWindow), now);
 }
 
 Verdict SlowWatch::LateVerdict(Rank rank, const Tally& tally, Duration length) const {
@@ -188,16 +198,16 @@ std::vector<Verdict> SlowWatch::SlowGroups(std::span<const Communicator> communi
     const auto& [communicator, function, size] = key;
     const bool is_slow = kind.judged >= limits_.operations_min && (kind.history.bits & 1) != 0 &&
                          kind.history.slow() >= limits_.windows_slow && communicator < communicators.size();
-    if (!is_slow || kind.base <= Duration::zero()) continue;
-    const double factor = Ratio(kind.slowest, kind.base);
+    if (!is_slow || kind.usual <= Duration::zero()) continue;
+    const double factor = Ratio(kind.slowest, kind.usual);
     auto& [worst, sentence] = slow[communicator];
     if (factor <= worst) continue;
     worst = factor;
     sentence = std::to_string(kind.slow) + " of " + Count(kind.judged, std::string(Name(function))) + " of up to " +
                std::to_string(size == 0 ? 0 : (uint64_t{1} << (size - 1)) * 2 - 1) + " bytes in " +
                communicators[communicator].name + " took up to " + Factor(factor) +
-               " times as long as usual for all members alike: nobody came late, and " + FormatDuration(kind.slowest) +
-               " is what the slowest took.";
+               " times as long as usual, also for who came last: " + FormatDuration(kind.slowest) +
+               " is what that took in the slowest.";
   }
   // The one that is in more of them than anybody else is what they share.
   std::map<Rank, uint32_t> shared;

@@ -5,10 +5,14 @@
 // it for the shortest time came last. With T over the ranks of one operation, and base what such an operation takes
 // when nobody is late,
 //
-//   P = (Tmax − Tmin) / (Tmax − base)     near 1: somebody came late; near 0, and all far above base: the network
+//   P = (Tmax − Tmin) / (Tmax − base)     near 1: somebody came late
+//
+// Else, where Tmin is far above what it mostly is: who came last waited for nobody, so it is the network. Asking for a
+// P near 0 was rejected: over a slow link members of one operation end at moments that lie far apart.
 //
 // Who comes late may itself have waited in another group: in a training of tensor and data parallel groups a slow rank
-// makes its tensor group late everywhere. So only that one is named that others wait for and that hardly waits itself.
+// makes its tensor group late everywhere. So only that one is named that others wait for in many of its operations, not
+// only in those of one group, and that hardly waits itself.
 // Comparing each rank with its own past was rejected: all ranks of a step slow down with the slowest.
 //
 // No verdict on what is slow for good reasons: sequences of different lengths make another rank late each time, who
@@ -76,11 +80,13 @@ class SlowWatch {
     uint32_t slow() const;
   };
   struct Kind {
-    Duration base{};           // what it takes when nobody is late; zero: not known yet
+    Duration base{};           // what it takes at its best; zero: not known yet
+    Duration usual{};          // what it takes mostly, in the best of the windows
     uint32_t windows = 0;      // that went into base
     uint32_t last_window = 0;  // in which there was one
     // Of this window.
-    std::array<Duration, 4> least;  // the shortest of all, ascending
+    std::array<Duration, 4> least;    // the shortest of all, ascending
+    std::array<Duration, 16> sample;  // of how long those were in it that came last
     uint32_t finished = 0, judged = 0, slow = 0;
     Duration slowest{};
     History history;
@@ -101,6 +107,8 @@ class SlowWatch {
   };
 
   Kind* KindOf(const KindKey& key);
+  // Of what is known from earlier windows, and from this one.
+  static Duration Lower(const Kind& kind, Duration known, Duration now);
   void Finish(const Pending& pending);
   void CloseKinds();
   Verdict LateVerdict(Rank rank, const Tally& tally, Duration length) const;

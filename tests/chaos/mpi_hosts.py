@@ -19,6 +19,8 @@ from world import BIN, World, check, kill, processes, read, start, tell, wait_fo
 
 FINAL = "final step=40 warmth=21000.000000 spread=2131.346421"
 AS_ROOT = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
+# UCX, under MPICH, sees that two hosts are one machine, and copies from process to process.
+BY_NETWORK = {"UCX_TLS": "tcp,self"}
 
 # In place of the agent's program: puts it onto its host.
 AGENT = """#!/bin/sh
@@ -79,21 +81,27 @@ class Hosts:
 
 
 class Job:
-    """`mpirun -np RANKS` over the hosts, two slots on each worker's. The program saves where it is told to, unless it
+    """`mpirun -np RANKS` over the hosts, `slots` on each worker's. The program saves where it is told to, unless it
     is one that saves nothing."""
 
-    def __init__(self, folder, library, program, *arguments, hosts=2, workers=2, ranks=4, flags=(),
-                 saves=True):
-        self.hosts = Hosts(folder, hosts)
-        self.world = World(folder, aimaster=self.hosts.programs / "aimaster")
+    def __init__(self, folder, library, program, *arguments, hosts=2, workers=2, ranks=4, slots=2,
+                 flags=(), saves=True, environment={}):
+        self.settle(folder, hosts)
         # OpenMPI names its folders by host and process, and other worlds have the same; its sockets' paths are short.
         self.temporary = tempfile.TemporaryDirectory(prefix="mpi", dir="/tmp")
         saving = ["--checkpoint", self.world.work / "rod"] if saves else []
         command = [f"mpirun.{library}", "-np", ranks, program, *saving, *arguments]
-        self.follower = self.world.follow(
-            "run", "--framework", "mpi", "--workers", workers, "--local-nodes", hosts, "--nproc-per-node", 2,
-            "--listen", "10.77.0.1", "--enable-job-restart=True", "--stop-grace", 2, *flags, "--", *command,
-            env={**os.environ, **AS_ROOT, "TMPDIR": self.temporary.name})
+        self.run("--framework", "mpi", "--workers", workers, "--nproc-per-node", slots, *flags, "--", *command,
+                 env={**os.environ, **AS_ROOT, **environment, "TMPDIR": self.temporary.name})
+
+    def settle(self, folder, hosts):
+        self.hosts = Hosts(folder, hosts)
+        self.count = hosts
+        self.world = World(folder, aimaster=self.hosts.programs / "aimaster")
+
+    def run(self, *arguments, env):
+        self.follower = self.world.follow("run", "--local-nodes", self.count, "--listen", "10.77.0.1",
+                                          "--enable-job-restart=True", "--stop-grace", 2, *arguments, env=env)
         self.job = self.world.new_job(self.follower)
 
     def output(self):
@@ -186,28 +194,48 @@ def launcher_apart(folder, library, program):
     return job.summary()
 
 
-def gets_a_slow_link(folder, library, program, period, rate):
-    """The network of a host becomes slow in the middle of a training that is well."""
-    job = Job(folder, library, program, 100_000, 0.02, "well", 0, 0, 0, Path(folder) / "mark", 65_536, hosts=3,
-              saves=False, flags=("--enable-job-hang-detection=True", "--enable-c4d-hang-detection=True",
-                                  f"--c4d-common-envs=C4D_CONN_BW_CHECK_PERIOD={period}"))
-    job.await_ranks()
+C4D = ("--enable-job-hang-detection=True", "--enable-c4d-hang-detection=True")
+
+
+class TorchJob(Job):
+    """A PyTorch program on Gloo, a rank on each of two hosts."""
+
+    def __init__(self, folder, python, program, *arguments, flags):
+        self.settle(folder, 2)
+        self.run("--workers", 2, *flags, "--", python, program, *arguments, env=os.environ)
+
+
+def slow_link(job, ranks, period, rate):
+    """The network of host 1 becomes slow in the middle of a training that is well."""
+    job.await_ranks(ranks)
     time.sleep(2 * float(period) + 2)
     check(job.query("c4d")["verdicts"] == [], "nobody is slow yet")
     system("tc", "qdisc", "add", "dev", "port1", "root", "tbf", "rate", rate, "burst", "64kb", "latency", "200ms")
     began = time.monotonic()
     verdicts = wait_for(lambda: job.query("c4d")["verdicts"], "a verdict", timeout=60)
     took = time.monotonic() - began
-    os.kill(job.follower.process.pid, signal.SIGINT)
-    job.end(130)
+    os.kill(job.follower.process.pid, signal.SIGTERM)
+    job.end(143)
     return {"verdicts": verdicts, "took": took}
+
+
+def gets_a_slow_link(folder, library, program, period, rate):
+    job = Job(folder, library, program, 100_000, 0.02, "well", 0, 0, 0, Path(folder) / "mark", 65_536, hosts=3,
+              ranks=2, slots=1, saves=False, environment=BY_NETWORK, flags=(*C4D, f"--c4d-common-envs=C4D_CONN_BW_CHECK_PERIOD={period}"))
+    return slow_link(job, 2, period, rate)
+
+
+def torch_gets_a_slow_link(folder, python, program, period, rate):
+    job = TorchJob(folder, python, program, 100_000, "well", 0, 0, 0, "-", 131_072,
+                   flags=(*C4D, f"--c4d-common-envs=C4D_CONN_BW_CHECK_PERIOD={period}"))
+    return slow_link(job, 1, period, rate)  # rank 0 is followed
 
 
 def stops_in_a_collective(folder, library, program):
     """Rank 2 is stopped while all are in a collective; there is one host more than the job needs."""
     mark = Path(folder) / "mark"
     job = Job(folder, library, program, 60, 0.02, "stop", 2, 10, 0, mark, hosts=4, saves=False, flags=(
-        "--enable-job-hang-detection=True", "--enable-c4d-hang-detection=True", "--job-hang-interval=600",
+        *C4D, "--job-hang-interval=600",
         "--c4d-common-envs=C4D_HANG_TIMEOUT=2,C4D_HANG_TIMES=3"))
     job.end(0)
     check("met 60 times" in job.output(), job.output()[-2000:])
@@ -236,4 +264,4 @@ def where_ranks_run(folder, library, program):
 if __name__ == "__main__":
     tell({story.__name__: story
           for story in (dies, fails, killed_from_outside, stopped, launcher_apart, gets_a_slow_link,
-                        stops_in_a_collective, where_ranks_run)})
+                        torch_gets_a_slow_link, stops_in_a_collective, where_ranks_run)})

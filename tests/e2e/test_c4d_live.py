@@ -99,7 +99,7 @@ def test_who_computes_for_longer_is_known_to_be_slow_and_nobody_is_told_unasked(
 @needs("net", "mount", "uts")
 @needs_mpi
 def test_a_link_that_becomes_slow_is_known_and_no_rank_is_said_to_compute_slowly(tmp_path, library):
-    story = tell(tmp_path, "mpi_hosts.py", "gets_a_slow_link", library, together(library), "2", "100mbit",
+    story = tell(tmp_path, "mpi_hosts.py", "gets_a_slow_link", library, together(library), "4", "40mbit",
                  kinds=["net", "mount", "uts"])
     assert {(verdict["kind"], verdict["level"]) for verdict in story["verdicts"]} == {("RankCommSlow", "Info")}, story
     assert all(verdict["is_group"] for verdict in story["verdicts"]), story
@@ -180,6 +180,25 @@ def test_a_pytorch_rank_that_is_stopped_in_a_collective_costs_its_node(home, tmp
     assert record["instance_name"].endswith("-worker-2") and record["details"][0]["rank"] == 2, record
     assert record["node_name"] not in {one["node"] for one in home.workers()}, "it is left for another"
     assert told(home) == ["rank-comm-hang", "rank-comm-hang"]
+
+
+@needs_torch
+def test_a_pytorch_rank_that_computes_for_longer_is_known_to_be_slow(home):
+    program = ROOT / "tests" / "e2e" / "programs" / "meets.py"
+    running = home.start("run", *ON, "--c4d-common-envs=C4D_CONN_BW_CHECK_PERIOD=2", "--workers", 2, "--", PYTHON,
+                         program, 100_000, "slow", 1, 0, 0.06)
+    verdict, = wait_for(lambda: home.list() and c4d(home)["verdicts"], "a verdict", timeout=60)
+    assert (verdict["kind"], verdict["level"], verdict["ranks"]) == ("RankNonCommSlow", "Info", [1])
+    running.signal(signal.SIGINT)
+    assert running.wait(30).code == 130
+
+
+@needs("net", "mount", "uts")
+@needs_torch
+def test_a_slow_link_between_pytorch_ranks_is_known(tmp_path):
+    story = tell(tmp_path, "mpi_hosts.py", "torch_gets_a_slow_link", PYTHON,
+                 str(ROOT / "tests" / "e2e" / "programs" / "meets.py"), "4", "40mbit", kinds=["net", "mount", "uts"])
+    assert {(verdict["kind"], verdict["level"]) for verdict in story["verdicts"]} == {("RankCommSlow", "Info")}, story
 
 
 @needs_torch

@@ -1,9 +1,12 @@
 """A PyTorch program on Gloo whose ranks meet in a collective at every step; one of them hangs, once.
 
     meets.py STEPS [sleep|stop RANK STEP SECONDS MARK]
+    meets.py STEPS slow RANK STEP SECONDS
+    meets.py STEPS well 0 0 0 - NUMBERS
 
 sleep: before it meets the others, and no longer than until there is a file MARK.enough; stop: while it is among them.
-The file MARK remembers it for a restarted job.
+The file MARK remembers it for a restarted job. slow: it computes for so long in each step from that one on. well:
+nothing is wrong, and so many numbers are summed up.
 """
 import os
 import signal
@@ -32,15 +35,16 @@ def sleep(seconds, enough):
 def main():
     steps = int(sys.argv[1])
     how, culprit, when, seconds, mark = (sys.argv[2:7] + [""] * 5)[:5]
-    will_hang = bool(how) and not os.path.exists(mark)
+    will_hang = how in ("sleep", "stop") and not os.path.exists(mark)
     dist.init_process_group("gloo")
     rank = dist.get_rank()
     print(f"rank {rank} is process {os.getpid()}", flush=True)
     dist.barrier()
     has_fault = will_hang and rank == int(culprit) and is_first(mark)
-    values = torch.ones(64)
+    values = torch.ones(int(sys.argv[7]) if how == "well" else 64)
     for step in range(steps):
-        time.sleep(0.02)
+        is_slow = how == "slow" and rank == int(culprit) and step >= int(when)
+        time.sleep(float(seconds) if is_slow else 0.02)
         if will_hang and step == int(when):
             if has_fault and how == "sleep":
                 sleep(float(seconds), mark + ".enough")
