@@ -30,7 +30,7 @@ namespace aimaster {
 namespace {
 
 constexpr int kRounds = 3;
-constexpr size_t kChunkBytes = 128 << 10;  // as the agent reads
+constexpr size_t kChunkBytes = 256 << 10;  // as the agent reads
 constexpr size_t kPythonBytes = 256 << 10;
 
 double Seconds(const timeval& time) {

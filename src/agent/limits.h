@@ -112,7 +112,7 @@ inline constexpr auto kSaidJustNow = 60s;               // and up to twice that
 inline constexpr uint64_t kScanBehindMax = 4 << 20;     // of one file; what is older is passed over
 inline constexpr uint64_t kScanOnAdoption = 256 << 10;  // of a file that another agent had read
 inline constexpr uint64_t kScanPerLook = 8 << 20;       // of all files: nothing else happens meanwhile
-inline constexpr size_t kScanChunkBytes = 128 << 10;    // read at a time
+inline constexpr size_t kScanChunkBytes = 256 << 10;    // read at a time
 inline constexpr size_t kScanStartBytes = 4 << 10;      // in which a line should begin
 static_assert(kErrorTextMaxBytes < kLogTailMaxBytes && kLogTailMaxBytes <= kScanOnAdoption &&
               kScanOnAdoption <= kScanBehindMax && kScanBehindMax <= kScanPerLook);

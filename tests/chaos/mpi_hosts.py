@@ -221,7 +221,8 @@ def slow_link(job, ranks, period, rate):
 
 def gets_a_slow_link(folder, library, program, period, rate):
     job = Job(folder, library, program, 100_000, 0.02, "well", 0, 0, 0, Path(folder) / "mark", 65_536, hosts=3,
-              ranks=2, slots=1, saves=False, environment=BY_NETWORK, flags=(*C4D, f"--c4d-common-envs=C4D_CONN_BW_CHECK_PERIOD={period}"))
+              ranks=2, slots=1, saves=False, environment=BY_NETWORK,
+              flags=(*C4D, f"--c4d-common-envs=C4D_CONN_BW_CHECK_PERIOD={period}"))
     return slow_link(job, 2, period, rate)
 
 
