@@ -1,3 +1,5 @@
+#include <poll.h>
+
 #include <algorithm>
 #include <array>
 #include <chrono>
@@ -14,6 +16,7 @@
 #include "cli/c4d_findings.h"
 #include "cli/c4d_words.h"
 #include "cli/command.h"
+#include "cli/directory_watch.h"
 #include "cli/job_lookup.h"
 #include "cli/report.h"
 #include "cli/terminal.h"
@@ -31,13 +34,15 @@ constexpr std::array kOptions = {
     Option{.name = "--timeout",
            .value = "SECONDS",
            .help = "for how long the job had stood when the dumps were made, at the least; default: 10"},
-    Option{.name = "--json", .help = "as a JSON object"},
+    Option{.name = "--follow", .short_name = "-f", .help = "what is found, as it comes, until the job has ended"},
+    Option{.name = "--json", .help = "as a JSON object; with --follow one for each line"},
 };
 constexpr std::string_view kAnalyze = "analyze";
 constexpr uint64_t kTimeoutMaxSeconds = uint64_t{7} * 86'400;
 constexpr size_t kFilesMax = 100'000;
 constexpr int kDepthMax = 4;
 constexpr size_t kReasonsMax = 3;
+constexpr int kLookAgainMs = 200;
 
 // All files below a folder, in order. Folders that may not be read are left out.
 Result<std::vector<fs::path>> ListFiles(const fs::path& folder) {
@@ -120,11 +125,41 @@ int ShowFindings(const Arguments& arguments) {
                                  : Print(C4dFindings(job->spec, *snapshot, *findings, LookAt(1)));
 }
 
+// All that was found, and what is found from now on.
+int FollowFindings(const Arguments& arguments) {
+  Result<OpenedJob> job = OpenJob(arguments.operands.front());
+  if (!job) return Complain(job.error());
+  const Terminal terminal = LookAt(1);
+  DirectoryWatch watch(job->directory.path());
+  for (int64_t told = 0;;) {
+    watch.Clear();
+    // The state first: what was found before the end is then among the findings that are read after it.
+    const Result<JobSnapshot> snapshot = job->reader.ReadSnapshot();
+    if (!snapshot) return Complain(snapshot.error());
+    const Result<std::vector<Input>> findings = job->reader.ReadCommunication(told);
+    if (!findings) return Complain(findings.error());
+    std::string text;
+    for (const Input& finding : *findings) {
+      text += arguments.Has("--json") ? C4dFindingJson(*snapshot, finding).dump() + "\n" : C4dLines(finding, terminal);
+    }
+    told += static_cast<int64_t>(findings->size());
+    if (const int code = Print(text); code != kExitSuccess) return code;
+    if (IsEnd(snapshot->summary.status)) return kExitSuccess;
+    pollfd changed{.fd = watch.descriptor(), .events = POLLIN, .revents = 0};
+    poll(&changed, 1, kLookAgainMs);
+  }
+}
+
 int Run(const Arguments& arguments) {
   const std::string& first = arguments.operands.front();
+  if (first == kAnalyze && arguments.Has("--follow")) {
+    return Complain({ErrorKind::kUsage, "--follow is for a job; what is in dumps does not change"});
+  }
   if (first == kAnalyze && arguments.operands.size() == 2) return Analyze(arguments);
   if (first == kAnalyze) return Complain({ErrorKind::kUsage, "which folder? write aimaster c4d analyze DIR"});
-  if (arguments.operands.size() == 1 && !arguments.Has("--timeout")) return ShowFindings(arguments);
+  if (arguments.operands.size() == 1 && !arguments.Has("--timeout")) {
+    return arguments.Has("--follow") ? FollowFindings(arguments) : ShowFindings(arguments);
+  }
   if (arguments.operands.size() == 1) return Complain({ErrorKind::kUsage, "--timeout is for aimaster c4d analyze DIR"});
   constexpr std::array kActions = {kAnalyze};
   const std::string meant = DidYouMean(first, kActions);
@@ -139,11 +174,13 @@ const Command kC4dCommand = {
     .operands = "JOB | analyze DIR",
     .operands_min = 1,
     .operands_max = 2,
-    .summary = "which rank hangs, in the communication or outside",
+    .summary = "which rank hangs or is slow, in the communication or outside",
     .details =
         "Prints what C4D has found in a job: what holds now, with what it rests on, and below it all that was found, "
-        "also "
-        "after the job has ended. With --json: verdicts, those that hold now (of each: kind, level, ranks, is_group, "
+        "also after the job has ended. With --follow only the latter, a line for each finding, as they come; with "
+        "--json "
+        "too an object for each. With --json alone: verdicts, those that hold now (of each: kind, level, ranks, "
+        "is_group, "
         "node, since, text, evidence, as below), findings (of each: time, round, and the verdicts that held from then "
         "on), and is_on, whether the job is looked at.\n\n"
         "analyze needs no job: it reads the dumps that the ranks of a job left behind when a collective operation "
@@ -162,7 +199,8 @@ const Command kC4dCommand = {
         "files_used_in_part (of each: file, reason). The exit code is 0 whenever there was a dump that could be read, "
         "and 1 when there was none.",
     .examples =
-        "aimaster c4d dlc1k2j3h4\naimaster c4d analyze /shared/dumps\naimaster c4d analyze --json dumps | jq "
+        "aimaster c4d dlc1k2j3h4\naimaster c4d -f dlc1k2j3h4\naimaster c4d analyze /shared/dumps\naimaster c4d analyze "
+        "--json dumps | jq "
         "'.verdicts[].ranks'",
     .options = kOptions,
     .run = &Run,

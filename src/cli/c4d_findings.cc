@@ -67,15 +67,7 @@ std::string Now(const JobSnapshot& job, const Verdicts& verdicts, const Terminal
 
 std::string History(const std::vector<Input>& findings, const Terminal& terminal) {
   std::string text;
-  for (const Input& finding : findings) {
-    const std::string at = terminal.Paint(
-        Colour::kDim, DateTime(finding.at.wall) + "  round " + std::to_string(Value(Judged(finding).round)));
-    for (const CommunicationVerdict& verdict : Judged(finding).verdicts) {
-      const std::string lasts = verdict.lasts > Duration::zero() ? ", for " + FormatDuration(verdict.lasts) : "";
-      text += at + "  " + Headline(verdict, terminal) + lasts + "\n";
-    }
-    if (Judged(finding).verdicts.empty()) text += at + "  over\n";
-  }
+  for (const Input& finding : findings) text += C4dLines(finding, terminal);
   return text;
 }
 
@@ -101,6 +93,24 @@ json VerdictsJson(const JobSnapshot& job, const Verdicts& verdicts) {
 
 }  // namespace
 
+std::string C4dLines(const Input& finding, const Terminal& terminal) {
+  const std::string at = terminal.Paint(
+      Colour::kDim, DateTime(finding.at.wall) + "  round " + std::to_string(Value(Judged(finding).round)));
+  if (Judged(finding).verdicts.empty()) return at + "  over\n";
+  std::string text;
+  for (const CommunicationVerdict& verdict : Judged(finding).verdicts) {
+    const std::string lasts = verdict.lasts > Duration::zero() ? ", for " + FormatDuration(verdict.lasts) : "";
+    text += at + "  " + Headline(verdict, terminal) + lasts + "\n";
+  }
+  return text;
+}
+
+json C4dFindingJson(const JobSnapshot& job, const Input& finding) {
+  return {{"time", FormatRfc3339(finding.at.wall)},
+          {"round", Value(Judged(finding).round)},
+          {"verdicts", VerdictsJson(job, Judged(finding).verdicts)}};
+}
+
 std::string C4dFindings(const JobSpec& spec, const JobSnapshot& job, const std::vector<Input>& findings,
                         const Terminal& terminal) {
   if (!IsAskedFor(spec)) {
@@ -115,11 +125,7 @@ std::string C4dFindings(const JobSpec& spec, const JobSnapshot& job, const std::
 
 json C4dFindingsJson(const JobSpec& spec, const JobSnapshot& job, const std::vector<Input>& findings) {
   json history = json::array();
-  for (const Input& finding : findings) {
-    history.push_back({{"time", FormatRfc3339(finding.at.wall)},
-                       {"round", Value(Judged(finding).round)},
-                       {"verdicts", VerdictsJson(job, Judged(finding).verdicts)}});
-  }
+  for (const Input& finding : findings) history.push_back(C4dFindingJson(job, finding));
   return {{"job", spec.id.text()},
           {"is_on", IsAskedFor(spec)},
           {"verdicts", VerdictsJson(job, HoldsNow(job, findings))},

@@ -12,6 +12,11 @@
 
 namespace aimaster::cli {
 
+// Of one input of the kind CommunicationJudged: a line for each verdict that holds from then on, or one that says that
+// none does.
+std::string C4dLines(const Input& finding, const Terminal& terminal);
+nlohmann::json C4dFindingJson(const JobSnapshot& job, const Input& finding);
+
 // `findings` are inputs of the kind CommunicationJudged, in order.
 std::string C4dFindings(const JobSpec& spec, const JobSnapshot& job, const std::vector<Input>& findings,
                         const Terminal& terminal);

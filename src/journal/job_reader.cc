@@ -104,11 +104,12 @@ Result<JobSnapshot> JobReader::ReadSnapshot() {
   return snapshot;
 }
 
-Result<std::vector<Input>> JobReader::ReadCommunication() {
+Result<std::vector<Input>> JobReader::ReadCommunication(int64_t after) {
   std::vector<Input> inputs;
-  const Status read =
-      ForEachRow(database_, "SELECT seq, body FROM input WHERE kind = 'CommunicationJudged' ORDER BY seq",
-                 Collect(inputs, DecodeInput));
+  const std::string query =
+      "SELECT seq, body FROM input WHERE kind = 'CommunicationJudged' ORDER BY seq LIMIT -1 OFFSET " +
+      std::to_string(after);
+  const Status read = ForEachRow(database_, query.c_str(), Collect(inputs, DecodeInput));
   if (!read) return std::unexpected(read.error());
   return inputs;
 }

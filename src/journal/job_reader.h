@@ -45,7 +45,8 @@ class JobReader {
   Result<JobSummary> ReadSummary();
   Result<JobSnapshot> ReadSnapshot();
   // What C4D has found: inputs of the kind CommunicationJudged, in order.
-  Result<std::vector<Input>> ReadCommunication();
+  // What C4D found, after so many findings.
+  Result<std::vector<Input>> ReadCommunication(int64_t after = 0);
   Result<std::vector<Decision>> ReadDecisions();
   // The same with what they rest on; see explanation.h.
   Result<std::vector<Explanation>> ReadExplanations() { return aimaster::ReadExplanations(database_); }

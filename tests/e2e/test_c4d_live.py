@@ -41,7 +41,9 @@ def record_folders(home):
 def test_who_sleeps_before_a_collective_is_warned_of_and_never_isolated(home, library, tmp_path):
     running = home.start("run", *ON, SOON, *mpi(library, 200, 0.02, "sleep", 2, 10, 7, tmp_path / "mark"),
                          env=ENVIRONMENT)
-    warned = wait_for(lambda: home.list() and c4d(home)["verdicts"], "a verdict")
+    home.wait_for_output(running, "is process ", times=4)
+    follower = home.start("c4d", "-f", home.job())
+    warned = wait_for(lambda: c4d(home)["verdicts"], "a verdict")
     verdict, = warned
     assert (verdict["kind"], verdict["level"], verdict["ranks"]) == ("RankNonCommHang", "Warning", [2])
     assert 2 <= verdict["since"] < 7.5 and verdict["node"], verdict
@@ -51,6 +53,10 @@ def test_who_sleeps_before_a_collective_is_warned_of_and_never_isolated(home, li
     assert running.wait(60).code == 0
     assert told(home) == ["rank-non-comm-hang", "over"]
     assert home.records() == [] and c4d(home)["verdicts"] == []
+    followed = follower.wait(10)
+    lines = followed.stdout.splitlines()
+    assert followed.code == 0 and len(lines) == 2, followed
+    assert "Warning: rank 2 hangs outside communication" in lines[0] and lines[1].endswith("  over"), lines
     assert home.call("c4d", home.job()).stdout.startswith("Nothing is found now.")
     assert record_folders(home) == []
 
