@@ -12,7 +12,8 @@ namespace {
 constexpr double kSomebodyLate = 0.7;  // of P
 constexpr double kMostOf = 0.6;        // of the operations of a window
 constexpr double kOneAlone = 0.5;      // of how long the first waited, that also the last but one did
-constexpr double kWaitsItself = 0.7;   // of how long others waited for it
+constexpr double kWaitsItself = 0.7;   // of how long others waited for it, beyond what is usual
+constexpr uint32_t kOftenLate = 3;     // one of so many operations
 constexpr double kForgetEachWindow = 1.01;
 constexpr uint32_t kWindowsOfBase = 2;  // the first holds the first step
 constexpr uint32_t kWindowsKept = 60;   // of a kind of operation that does not happen any more
@@ -121,6 +122,13 @@ void SlowWatch::Finish(const Pending& pending) {
     Tally& tally = ranks_[Value(pending.last)];
     tally.late += alone * pending.weight;
     ++tally.late_count;
+    const uint32_t group = std::get<0>(pending.kind);
+    if (tally.late_in_lead == 0) tally.late_in = group;
+    if (tally.late_in == group) {
+      ++tally.late_in_lead;
+    } else {
+      --tally.late_in_lead;
+    }
   } else if (pending.least >= Times(kind.usual, limits_.slow_factor)) {
     ++kind.slow;
     kind.slowest = std::max(kind.slowest, pending.least);
@@ -132,9 +140,7 @@ std::vector<Verdict> SlowWatch::CloseWindow(Duration length, std::span<const Com
   for (uint32_t rank = 0; rank < ranks_.size(); ++rank) {
     Tally& tally = ranks_[rank];
     if (tally.finished < limits_.operations_min) continue;
-    const bool is_late = tally.late_count >= limits_.operations_min && 3 * tally.late_count >= tally.finished &&
-                         tally.late > Times(length, limits_.late_share) &&
-                         tally.waited < Times(tally.late, kWaitsItself);
+    const bool is_late = IsLate(Rank{rank}, tally, length, communicators);
     tally.history.Add(is_late, limits_.windows);
     if (is_late && tally.history.slow() >= limits_.windows_slow) late.emplace_back(-tally.late, rank);
   }
@@ -153,6 +159,27 @@ std::vector<Verdict> SlowWatch::CloseWindow(Duration length, std::span<const Com
   std::erase_if(kinds_, [&](const auto& entry) { return entry.second.last_window + kWindowsKept <= window_; });
   ++window_;
   return verdicts;
+}
+
+bool SlowWatch::IsLate(Rank rank, const Tally& tally, Duration length,
+                       std::span<const Communicator> communicators) const {
+  if (tally.late_count < limits_.operations_min || kOftenLate * tally.late_count < tally.finished ||
+      tally.late <= Times(length, limits_.late_share) || tally.late_in >= communicators.size()) {
+    return false;
+  }
+  return tally.waited - WaitOfOthers(rank, communicators[tally.late_in].members) < Times(tally.late, kWaitsItself);
+}
+
+Duration SlowWatch::WaitOfOthers(Rank rank, std::span<const Rank> members) const {
+  std::vector<Duration> waits;
+  for (const Rank member : members) {
+    if (member == rank || Value(member) >= ranks_.size()) continue;
+    waits.push_back(std::max(ranks_[Value(member)].waited - ranks_[Value(rank)].late, Duration::zero()));
+  }
+  if (waits.empty()) return {};
+  const auto middle = waits.begin() + static_cast<ptrdiff_t>(waits.size() / 2);
+  std::ranges::nth_element(waits, middle);
+  return *middle;
 }
 
 void SlowWatch::CloseKinds() {

@@ -11,9 +11,10 @@
 // P near 0 was rejected: over a slow link members of one operation end at moments that lie far apart.
 //
 // Who comes late may itself have waited in another group: in a training of tensor and data parallel groups a slow rank
-// makes its tensor group late everywhere. So only that one is named that others wait for in many of its operations, not
-// only in those of one group, and that hardly waits itself.
-// Comparing each rank with its own past was rejected: all ranks of a step slow down with the slowest.
+// makes its tensor group late everywhere, and a slow stage its pipeline. So only that one is named that others wait for
+// in many of its operations, and that does not itself wait for so much longer than others of the group in which it is
+// late: those are at the same place of other replicas, and wait as one does there (for a tensor group, for the stage
+// before). Comparing each rank with its own past was rejected: all ranks of a step slow down with the slowest.
 //
 // No verdict on what is slow for good reasons: sequences of different lengths make another rank late each time, who
 // then waits the other times; a checkpoint or an evaluation is one late operation, or none for a while; of the first
@@ -100,8 +101,9 @@ class SlowWatch {
     Duration least{}, second{}, most{};
   };
   struct Tally {
-    Duration late{};    // for so long it was the only one missing
-    Duration waited{};  // itself, in all groups
+    Duration late{};                         // for so long it was the only one missing
+    Duration waited{};                       // itself, in all groups
+    uint32_t late_in = 0, late_in_lead = 0;  // the group in which it mostly was, and by how many more than in others
     uint32_t late_count = 0, finished = 0;
     History history;
   };
@@ -111,6 +113,9 @@ class SlowWatch {
   static Duration Lower(const Kind& kind, Duration known, Duration now);
   void Finish(const Pending& pending);
   void CloseKinds();
+  bool IsLate(Rank rank, const Tally& tally, Duration length, std::span<const Communicator> communicators) const;
+  // What the others of a group waited, in all of theirs, for anybody but this rank: the middle of them.
+  Duration WaitOfOthers(Rank rank, std::span<const Rank> members) const;
   Verdict LateVerdict(Rank rank, const Tally& tally, Duration length) const;
   std::vector<Verdict> SlowGroups(std::span<const Communicator> communicators) const;
 
