@@ -12,7 +12,7 @@
 //
 // Who comes late may itself have waited in another group: in a training of tensor and data parallel groups a slow rank
 // makes its tensor group late everywhere, and a slow stage its pipeline. So only that one is named that others wait for
-// in many of its operations, and that does not itself wait for so much longer than others of the group in which it is
+// in most of its operations, and that does not itself wait for so much longer than others of the group in which it is
 // late: those are at the same place of other replicas, and wait as one does there (for a tensor group, for the stage
 // before). Comparing each rank with its own past was rejected: all ranks of a step slow down with the slowest.
 //
