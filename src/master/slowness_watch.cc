@@ -11,8 +11,7 @@ namespace aimaster {
 namespace {
 
 constexpr Duration kPeriod = std::chrono::seconds{10};
-constexpr Duration kHeartbeat = std::chrono::seconds{1};  // of agents
-constexpr Duration kWindowMin = kHeartbeat;
+constexpr Duration kWindowMin = std::chrono::seconds{1};  // agents tell once a second
 constexpr int64_t kDurationMaxNs = int64_t{600} * 1'000'000'000;
 
 // It was checked when the job was submitted.
@@ -86,7 +85,7 @@ std::optional<uint32_t> SlownessWatch::CommunicatorOf(uint32_t source, const v1:
 }
 
 std::optional<std::vector<c4d::Verdict>> SlownessWatch::CloseWindow(Monotonic now, const JobState& job) {
-  if (!begun_ || now - *begun_ < WindowOf(job) - kHeartbeat / 2) return std::nullopt;
+  if (!begun_ || now - *begun_ < WindowOf(job) - kWindowMin / 2) return std::nullopt;
   ++windows_;
   std::vector<c4d::Verdict> verdicts = watch_.CloseWindow(now - *begun_, communicators_);
   begun_ = now;
