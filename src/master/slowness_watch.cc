@@ -31,7 +31,7 @@ bool IsWhole(const v1::FinishedGroup& group) {
          group.one_in() <= c4d::kOneInMax;
 }
 
-Duration Bounded(int64_t nanoseconds) { return Duration(std::clamp<int64_t>(nanoseconds, 0, kDurationMaxNs)); }
+Duration ClampedNs(int64_t nanoseconds) { return Duration(std::clamp<int64_t>(nanoseconds, 0, kDurationMaxNs)); }
 
 }  // namespace
 
@@ -49,7 +49,7 @@ void SlownessWatch::Take(Monotonic now, NodeIndex node, const v1::Communication&
 
 void SlownessWatch::Add(const v1::Finished& finished) {
   const Rank rank{finished.rank()};
-  watch_.Add({.rank = rank, .function = c4d::Function::kReceive, .duration = Bounded(finished.waited_ns())});
+  watch_.Add({.rank = rank, .function = c4d::Function::kReceive, .duration = ClampedNs(finished.waited_ns())});
   for (const v1::FinishedGroup& group : finished.groups()) {
     if (!IsWhole(group)) continue;
     const std::optional<uint32_t> communicator = CommunicatorOf(finished.source(), group, rank);
@@ -62,7 +62,7 @@ void SlownessWatch::Add(const v1::Finished& finished) {
                   .members = group.size(),
                   .function = static_cast<c4d::Function>(group.function(i)),
                   .bytes = group.size_bytes(i),
-                  .duration = Bounded(group.duration_ns(i)),
+                  .duration = ClampedNs(group.duration_ns(i)),
                   .weight = group.one_in()});
     }
   }
