@@ -1,5 +1,3 @@
-#include <poll.h>
-
 #include <algorithm>
 #include <array>
 #include <chrono>
@@ -145,8 +143,7 @@ int FollowFindings(const Arguments& arguments) {
     told += static_cast<int64_t>(findings->size());
     if (const int code = Print(text); code != kExitSuccess) return code;
     if (IsEnd(snapshot->summary.status)) return kExitSuccess;
-    pollfd changed{.fd = watch.descriptor(), .events = POLLIN, .revents = 0};
-    poll(&changed, 1, kLookAgainMs);
+    watch.Await(kLookAgainMs);
   }
 }
 
@@ -178,10 +175,9 @@ const Command kC4dCommand = {
     .details =
         "Prints what C4D has found in a job: what holds now, with what it rests on, and below it all that was found, "
         "also after the job has ended. With --follow only the latter, a line for each finding, as they come; with "
-        "--json "
-        "too an object for each. With --json alone: verdicts, those that hold now (of each: kind, level, ranks, "
-        "is_group, "
-        "node, since, text, evidence, as below), findings (of each: time, round, and the verdicts that held from then "
+        "--json too an object for each. With --json alone: verdicts, those that hold now (of each: kind, level, "
+        "ranks, is_group, node, since, text, evidence, as below), findings (of each: time, round, and the verdicts "
+        "that held from then "
         "on), and is_on, whether the job is looked at.\n\n"
         "analyze needs no job: it reads the dumps that the ranks of a job left behind when a collective operation "
         "timed out, and says "

@@ -1,5 +1,6 @@
 #include "cli/directory_watch.h"
 
+#include <poll.h>
 #include <sys/inotify.h>
 #include <unistd.h>
 
@@ -24,6 +25,11 @@ void DirectoryWatch::Clear() {
   alignas(inotify_event) std::array<char, 16384> events;
   while (descriptor_ >= 0 && read(descriptor_, events.data(), events.size()) > 0) {
   }
+}
+
+void DirectoryWatch::Await(int milliseconds) const {
+  pollfd changed{.fd = descriptor_, .events = POLLIN, .revents = 0};
+  poll(&changed, 1, milliseconds);
 }
 
 }  // namespace aimaster::cli

@@ -15,6 +15,7 @@ class DirectoryWatch {
 
   int descriptor() const { return descriptor_; }  // readable after a change; −1: no watch
   void Clear();                                   // forgets the changes up to now
+  void Await(int milliseconds) const;             // until a change, or no longer than that
 
  private:
   int descriptor_ = -1;

@@ -1,5 +1,3 @@
-#include <poll.h>
-
 #include <array>
 #include <chrono>
 #include <nlohmann/json.hpp>
@@ -71,8 +69,7 @@ int Run(const Arguments& arguments) {
     if (const auto changed = trouble.Look(std::chrono::steady_clock::now())) {
       Complain({ErrorKind::kEnvironment, *changed});
     }
-    pollfd changed{.fd = watch.descriptor(), .events = POLLIN, .revents = 0};
-    poll(&changed, 1, kLookAgainMs);
+    watch.Await(kLookAgainMs);
   }
 }
 

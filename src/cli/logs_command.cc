@@ -114,8 +114,7 @@ int Show(OpenedJob& job, const Request& request) {
       screen.Flush();
     }
     if (ended) break;
-    pollfd changed{.fd = watch.descriptor(), .events = POLLIN, .revents = 0};
-    poll(&changed, 1, kLookAgainMs);
+    watch.Await(kLookAgainMs);
   }
   tee.Finish(screen);
   screen.FlushBeforeLeaving();

@@ -123,8 +123,7 @@ Status AwaitJournal(const JobDirectory& directory, const ProcessIdentity& superv
                                                (too_late ? " is slow to start" : " could not be started") + "; see " +
                                                InQuotes(MasterLog(directory.path()).string()));
     }
-    pollfd changed{.fd = watch.descriptor(), .events = POLLIN, .revents = 0};
-    poll(&changed, 1, kJournalPollMs);
+    watch.Await(kJournalPollMs);
   }
 }
 
