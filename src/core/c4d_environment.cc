@@ -64,6 +64,11 @@ const C4dSetting* FindC4dSetting(std::string_view name) {
   return it == kSettings.end() ? nullptr : &*it;
 }
 
+std::string_view C4dSettingIn(const std::map<std::string, std::string>& settings, std::string_view name) {
+  const auto found = settings.find(std::string(name));
+  return found == settings.end() ? FindC4dSetting(name)->default_text : std::string_view(found->second);
+}
+
 Result<Duration> ParseC4dTime(std::string_view text) {
   using namespace std::chrono_literals;
   constexpr std::array<std::pair<std::string_view, Duration>, 8> kUnits = {

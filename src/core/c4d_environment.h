@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <span>
 #include <string>
 #include <string_view>
@@ -22,6 +23,9 @@ struct C4dSetting {
 
 std::span<const C4dSetting> C4dSettings();
 const C4dSetting* FindC4dSetting(std::string_view name);
+
+// What is set, or else the default of that setting, which has to be one.
+std::string_view C4dSettingIn(const std::map<std::string, std::string>& settings, std::string_view name);
 
 // "10", "10s", "500ms", "2min", "10000000": a bare number from 1000000 up counts microseconds, a smaller one seconds.
 Result<Duration> ParseC4dTime(std::string_view text);

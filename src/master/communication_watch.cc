@@ -29,12 +29,8 @@ bool IsLookedAt(const JobState& job) {
 c4d::HangTiming TimingOf(const JobState& job) {
   const std::map<std::string, std::string>& settings = job.spec.fault_tolerance.c4d_common_envs;
   c4d::HangTiming timing;
-  if (const auto found = settings.find("C4D_HANG_TIMEOUT"); found != settings.end()) {
-    if (const Result<Duration> timeout = ParseC4dTime(found->second)) timing.timeout = *timeout;
-  }
-  if (const auto found = settings.find("C4D_HANG_TIMES"); found != settings.end()) {
-    timing.times = ParseC4dTimes(found->second).value_or(timing.times);
-  }
+  timing.timeout = ParseC4dTime(C4dSettingIn(settings, "C4D_HANG_TIMEOUT")).value_or(timing.timeout);
+  timing.times = ParseC4dTimes(C4dSettingIn(settings, "C4D_HANG_TIMES")).value_or(timing.times);
   return timing;
 }
 
@@ -117,14 +113,12 @@ void CommunicationWatch::Take(NodeIndex node, const v1::Records& records, const 
   if (!is_waiting_ || records.number() != number_ || !unanswered_.contains(node)) return;
   if (!records.more_follow()) unanswered_.erase(node);
   for (const v1::ProcessRecord& process : records.processes()) {
-    const v1::AttemptId& id = process.id();
-    if (id.instance() >= job.instances.size()) continue;
-    const InstanceState& instance = job.instances[id.instance()];
-    if (!instance.live || instance.node != node || Value(instance.attempt) != id.attempt()) continue;
+    const std::optional<InstanceIndex> instance = FindLive(job, node, process.id().instance(), process.id().attempt());
+    if (!instance) continue;
     std::optional<c4d::Record> record = FromMessage(process);
     if (!record || !record->world_rank) continue;
     const auto hold = static_cast<c4d::Hold>(std::min<uint32_t>(process.hold(), kHoldMax));
-    records_.push_back({.instance = InstanceIndex{id.instance()}, .hold = hold, .record = std::move(*record)});
+    records_.push_back({.instance = *instance, .hold = hold, .record = std::move(*record)});
   }
 }
 

@@ -12,6 +12,13 @@ std::set<NodeIndex> NodesWithRanks(const JobState& job) {
   return nodes;
 }
 
+std::optional<InstanceIndex> FindLive(const JobState& job, NodeIndex node, uint32_t instance, uint32_t attempt) {
+  if (instance >= job.instances.size()) return std::nullopt;
+  const InstanceState& state = job.instances[instance];
+  const bool is_it = state.live && state.node == node && Value(state.attempt) == attempt;
+  return is_it ? std::optional(InstanceIndex{instance}) : std::nullopt;
+}
+
 std::optional<Monotonic> RanksUp(const JobState& job) {
   if (job.phase != Phase::kRunning || job.tallies.started != job.instances.size()) return std::nullopt;
   const std::vector<StageTime>& stages = job.rounds.back().stages;

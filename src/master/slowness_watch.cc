@@ -2,26 +2,23 @@
 
 #include <algorithm>
 #include <string>
+#include <string_view>
 
 #include "c4d/record_reader.h"
 #include "c4d/sample.h"
 #include "core/c4d_environment.h"
+#include "master/job_life.h"
 
 namespace aimaster {
 namespace {
 
-constexpr Duration kPeriod = std::chrono::seconds{10};
 constexpr Duration kWindowMin = std::chrono::seconds{1};  // agents tell once a second
 constexpr int64_t kDurationMaxNs = int64_t{600} * 1'000'000'000;
 
 // It was checked when the job was submitted.
 Duration WindowOf(const JobState& job) {
-  Duration period = kPeriod;
-  const std::map<std::string, std::string>& settings = job.spec.fault_tolerance.c4d_common_envs;
-  if (const auto found = settings.find("C4D_CONN_BW_CHECK_PERIOD"); found != settings.end()) {
-    if (const Result<Duration> told = ParseC4dTime(found->second)) period = *told;
-  }
-  return std::max(period / SlownessWatch::kWindowsAPeriod, kWindowMin);
+  const std::string_view period = C4dSettingIn(job.spec.fault_tolerance.c4d_common_envs, "C4D_CONN_BW_CHECK_PERIOD");
+  return std::max(ParseC4dTime(period).value_or(kWindowMin) / SlownessWatch::kWindowsAPeriod, kWindowMin);
 }
 
 bool IsWhole(const v1::FinishedGroup& group) {
@@ -38,11 +35,10 @@ Duration ClampedNs(int64_t nanoseconds) { return Duration(std::clamp<int64_t>(na
 void SlownessWatch::Take(Monotonic now, NodeIndex node, const v1::Communication& communication, const JobState& job) {
   if (!begun_) begun_ = now;
   for (const v1::Finished& finished : communication.finished()) {
-    const v1::AttemptId& id = finished.id();
-    if (id.instance() >= job.instances.size() || finished.rank() >= c4d::kRecordRanksMax) continue;
-    const InstanceState& instance = job.instances[id.instance()];
-    if (!instance.live || instance.node != node || Value(instance.attempt) != id.attempt()) continue;
-    places_[Rank{finished.rank()}] = InstanceIndex{id.instance()};
+    const std::optional<InstanceIndex> instance =
+        FindLive(job, node, finished.id().instance(), finished.id().attempt());
+    if (!instance || finished.rank() >= c4d::kRecordRanksMax) continue;
+    places_[Rank{finished.rank()}] = *instance;
     Add(finished);
   }
 }
