@@ -41,21 +41,18 @@ void FinishedReader::ChooseSamples(const c4d::Record& record, Duration since, Pr
   const bool is_rate = since >= kRateOver;
   const double each_second = std::clamp(kSampleOfAll / std::max(record.world_size, 1u), kSampleMin, kSampleMax);
   const double wanted = each_second * std::chrono::duration<double>(since).count();
-  std::map<uint64_t, uint64_t> completed;
-  std::map<uint64_t, uint32_t> one_in;
+  const std::map<uint64_t, Group> before = std::exchange(process.groups, {});
   for (const RecordedCommunicator& communicator : record.communicators) {
     if (communicator.id == 0) continue;
-    const auto before = process.completed.find(communicator.id);
-    const auto last = process.one_in.find(communicator.id);
-    const uint64_t known = before == process.completed.end() ? 0 : before->second;
+    const auto last = before.find(communicator.id);
+    const uint64_t known = last == before.end() ? 0 : last->second.completed;
     const uint64_t count = communicator.completed - std::min(known, communicator.completed);
-    completed[communicator.id] = communicator.completed;
-    one_in[communicator.id] = is_rate || last == process.one_in.end()
-                                  ? c4d::OneIn(count, std::max<uint64_t>(static_cast<uint64_t>(wanted), 1))
-                                  : last->second;
+    const bool keeps = !is_rate && last != before.end();
+    process.groups[communicator.id] = {
+        .completed = communicator.completed,
+        .one_in =
+            keeps ? last->second.one_in : c4d::OneIn(count, std::max<uint64_t>(static_cast<uint64_t>(wanted), 1))};
   }
-  process.completed = std::move(completed);
-  process.one_in = std::move(one_in);
 }
 
 void FinishedReader::Read(AttemptKey key, const c4d::Record& record, v1::Communication& to) {
@@ -84,7 +81,7 @@ void FinishedReader::Read(AttemptKey key, const c4d::Record& record, v1::Communi
       waited += one.duration;
       continue;
     }
-    const uint32_t one_in = process.one_in[one.communicator_id];
+    const uint32_t one_in = process.groups[one.communicator_id].one_in;
     if (!c4d::IsInSample(one.sequence, one_in)) continue;
     v1::FinishedGroup* group = GroupOf(record, one.communicator_id, one_in, finished);
     if (group == nullptr || group->sequence_size() == kFinishedOfGroupMax) continue;

@@ -26,11 +26,14 @@ class FinishedReader {
   void ForgetOthers();
 
  private:
+  struct Group {
+    uint64_t completed = 0;  // of its collectives, at the last look
+    uint32_t one_in = 1;     // of them are told
+  };
   struct Process {
     Monotonic read;
-    std::vector<uint64_t> ordinals;          // of the last of each thread
-    std::map<uint64_t, uint64_t> completed;  // by communicator
-    std::map<uint64_t, uint32_t> one_in;     // by communicator
+    std::vector<uint64_t> ordinals;    // of the last of each thread
+    std::map<uint64_t, Group> groups;  // by the id of the communicator
     uint32_t look = 0;
   };
   using Key = std::tuple<AttemptKey, c4d::RecordSource, uint64_t, Duration>;  // its process, and when its record began

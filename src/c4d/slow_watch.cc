@@ -26,6 +26,13 @@ double Ratio(Duration a, Duration b) { return static_cast<double>(a.count()) / s
 
 uint8_t SizeOf(uint64_t bytes) { return static_cast<uint8_t>(std::bit_width(bytes)); }
 
+// Of at least one; puts them into another order.
+Duration Middle(std::span<Duration> durations) {
+  const auto middle = durations.begin() + static_cast<ptrdiff_t>(durations.size() / 2);
+  std::ranges::nth_element(durations, middle);
+  return *middle;
+}
+
 std::string Factor(double factor) {
   const std::string text = std::to_string(factor);
   return text.substr(0, text.find('.') + 2);
@@ -176,10 +183,7 @@ Duration SlowWatch::WaitOfOthers(Rank rank, std::span<const Rank> members) const
     if (member == rank || Value(member) >= ranks_.size()) continue;
     waits.push_back(std::max(ranks_[Value(member)].waited - ranks_[Value(rank)].late, Duration::zero()));
   }
-  if (waits.empty()) return {};
-  const auto middle = waits.begin() + static_cast<ptrdiff_t>(waits.size() / 2);
-  std::ranges::nth_element(waits, middle);
-  return *middle;
+  return waits.empty() ? Duration::zero() : Middle(waits);
 }
 
 void SlowWatch::CloseKinds() {
@@ -190,11 +194,9 @@ void SlowWatch::CloseKinds() {
     }
     // A tenth of all, or the fourth.
     const Duration low = kind.least[std::min<uint32_t>((kind.finished - 1) / 10, 3)];
-    const auto end = kind.sample.begin() + std::min<size_t>(kind.finished, kind.sample.size());
-    const auto middle = kind.sample.begin() + (end - kind.sample.begin()) / 2;
-    std::nth_element(kind.sample.begin(), middle, end);
     kind.base = Lower(kind, kind.base, low);
-    kind.usual = Lower(kind, kind.usual, *middle);
+    kind.usual = Lower(kind, kind.usual,
+                       Middle(std::span(kind.sample).first(std::min<size_t>(kind.finished, kind.sample.size()))));
     ++kind.windows;
   }
 }

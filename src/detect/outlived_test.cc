@@ -106,6 +106,20 @@ TEST_F(OutlivedTest, ARunningJobIsJudgedTheSameWay) {
   EXPECT_NE(judgement.reasons.back().find("was outlived"), std::string::npos);
 }
 
+TEST(StepWordsTest, NoLineThatTellsAStepIsPassedOver) {
+  for (const std::string name : {"step", "Step", "STEP", "iter", "Iter", "iteration", "steps", "batch"}) {
+    for (size_t before = 0; before < 40; ++before) {
+      for (size_t behind = 0; behind < 40; ++behind) {
+        const std::string line = std::string(before, ' ') + name + " 17" + std::string(behind, '.');
+        ASSERT_TRUE(StepIn(line)) << line;
+        EXPECT_TRUE(MayTellStep(line)) << line;
+      }
+    }
+  }
+  EXPECT_TRUE(MayTellStep(std::string(50, ' ') + "47%|4.  | 47/100 [00:12<00:13, 4.1it/s]"));
+  EXPECT_FALSE(MayTellStep("loss 2.1, and nothing of what is counted"));
+}
+
 TEST(StepWordsTest, ReadsWhatProgramsCount) {
   EXPECT_EQ(StepIn("step 9000 loss 1.1")->number, 9000u);
   EXPECT_EQ(StepIn("[2025-01-01 10:00:00] iteration      120/    5000 | consumed samples: 30")->number, 120u);

@@ -86,7 +86,7 @@ class Job:
 
     def __init__(self, folder, library, program, *arguments, hosts=2, workers=2, ranks=4, slots=2,
                  flags=(), saves=True, environment={}):
-        self.settle(folder, hosts)
+        self.open_world(folder, hosts)
         # OpenMPI names its folders by host and process, and other worlds have the same; its sockets' paths are short.
         self.temporary = tempfile.TemporaryDirectory(prefix="mpi", dir="/tmp")
         saving = ["--checkpoint", self.world.work / "rod"] if saves else []
@@ -94,7 +94,7 @@ class Job:
         self.run("--framework", "mpi", "--workers", workers, "--nproc-per-node", slots, *flags, "--", *command,
                  env={**os.environ, **AS_ROOT, **environment, "TMPDIR": self.temporary.name})
 
-    def settle(self, folder, hosts):
+    def open_world(self, folder, hosts):
         self.hosts = Hosts(folder, hosts)
         self.count = hosts
         self.world = World(folder, aimaster=self.hosts.programs / "aimaster")
@@ -201,7 +201,7 @@ class TorchJob(Job):
     """A PyTorch program on Gloo, a rank on each of two hosts."""
 
     def __init__(self, folder, python, program, *arguments, flags):
-        self.settle(folder, 2)
+        self.open_world(folder, 2)
         self.run("--workers", 2, *flags, "--", python, program, *arguments, env=os.environ)
 
 
