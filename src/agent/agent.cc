@@ -377,11 +377,11 @@ void Agent::SendRecords(uint64_t number) {
 // ---- attempts ----
 
 void Agent::OnRankEnded(const AttemptLife& attempt, RankEnd& end) {
+  if (end.exit && !end.mpi_rank) BlameMpiRank(attempt.directory(), end);
   const bool well = end.exit && end.exit->code == 0;
   logs_.RankEnded(attempt.key(), end.rank.local, well);
   if (well) return;
   if (sdk_socket_) sdk_socket_->AnswerWaiting();  // what it said before it died
-  if (end.exit && !end.mpi_rank) BlameMpiRank(attempt.directory(), end);
   end.dump_start_ns = core_dumps_.DumpStartNs(attempt.key(), end.rank.local);
   if (end.exit && end.exit->signal == SIGKILL && !end.exit->stopped_by_us) {
     end.out_of_memory = oom_kills_.Take(MonotonicNow());

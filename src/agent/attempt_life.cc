@@ -238,7 +238,7 @@ void AttemptLife::CountMpiRanks() {
 
 void AttemptLife::SetRankEnd(RankLife& rank, RankEnd end) {
   if (!condemned_.empty() && end.exit && end.exit->stopped_by_us) {
-    end = {.rank = end.rank, .lost_reason = condemned_};
+    end = RankEnd{.rank = end.rank, .lost_reason = condemned_};
   }
   rank.is_dead = true;
   rank.end = std::move(end);

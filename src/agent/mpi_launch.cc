@@ -15,9 +15,12 @@ namespace {
 
 constexpr const char* kFolder = "mpi";
 constexpr const char* kLauncherMark = "mpi/launcher";
+constexpr const char* kIsMpirun = "mpirun";  // in that file: the instance's own process is one
 constexpr const char* kStationMark = "mpi/station";
 constexpr const char* kOpenMpiHosts = "mpi/hosts.openmpi";
 constexpr const char* kHydraHosts = "mpi/hosts.hydra";
+
+constexpr int kUnfinishedCode = 1;  // that of an instance for a rank that left too early, whatever mpirun says
 
 using Environment = std::map<std::string, std::string>;
 using Files = std::map<std::string, std::string>;
@@ -72,11 +75,11 @@ std::optional<uint32_t> ParseNumber(std::string_view text) {
 }
 
 // "rank3.4711.exit.json"
-std::optional<v1::MpiRank> ParseName(std::string_view name) {
-  constexpr std::string_view kPrefix = "rank", kSuffix = AIMASTER_MPI_EXIT_SUFFIX;
-  if (!name.starts_with(kPrefix) || !name.ends_with(kSuffix)) return std::nullopt;
+std::optional<v1::MpiRank> ParseName(std::string_view name, std::string_view suffix) {
+  constexpr std::string_view kPrefix = "rank";
+  if (!name.starts_with(kPrefix) || !name.ends_with(suffix)) return std::nullopt;
   const size_t dot = name.find('.');
-  const size_t end = name.size() - kSuffix.size();
+  const size_t end = name.size() - suffix.size();
   if (dot >= end) return std::nullopt;
   const auto rank = ParseNumber(name.substr(kPrefix.size(), dot - kPrefix.size()));
   const auto pid = ParseNumber(name.substr(dot + 1, end - dot - 1));
@@ -89,13 +92,77 @@ std::optional<v1::MpiRank> ParseName(std::string_view name) {
 
 int ShellStatusOf(const RankExitFile& exit) { return exit.code ? *exit.code : 128 + exit.signal.value_or(0); }
 
+// A script decides itself what an mpirun in it means.
+bool IsMpirun(const std::vector<std::string>& command) {
+  if (command.empty()) return false;
+  const std::string name = command.front().substr(command.front().rfind('/') + 1);
+  return name.starts_with("mpirun") || name.starts_with("mpiexec") || name.starts_with("prterun");
+}
+
+bool CountsForMpirun(const AttemptDirectory& directory) {
+  return ReadSmallFile(directory.File(kLauncherMark), kSmallFileMaxBytes).value_or("") == kIsMpirun;
+}
+
+// The ends by themselves of at most kMpiExitMax before `now`, in their order. What mpirun has ended, it has ended
+// because of another one.
+std::vector<RankEnd> RecentEnds(const AttemptDirectory& directory, ClaimedRank rank, Monotonic now) {
+  const std::string folder = directory.File(kFolder);
+  std::vector<RankEnd> ends;
+  for (const std::string& name : ListDirectory(folder).value_or(std::vector<std::string>{})) {
+    const auto mpi_rank = ParseName(name, AIMASTER_MPI_EXIT_SUFFIX);
+    const auto text = mpi_rank ? ReadSmallFile(folder + "/" + name, kSmallFileMaxBytes) : std::nullopt;
+    const auto exit = text ? ParseRankExit(*text) : std::nullopt;
+    if (!exit || exit->stopped_by_us) continue;
+    const Duration before = now.since_origin - Duration(exit->monotonic_ns);
+    if (before < Duration::zero() || before > kMpiExitMax) continue;
+    ends.push_back({.rank = rank, .exit = exit, .lost_reason = {}, .mpi_rank = mpi_rank, .mpi_words = {}});
+  }
+  std::ranges::sort(ends, {}, [](const RankEnd& end) { return end.exit->monotonic_ns; });
+  return ends;
+}
+
+bool LeftQuietly(const RankEnd& end) { return end.exit->code == 0; }
+
+// Killed together with their parents, which nobody but mpirun does.
+size_t CountKilledRanks(const AttemptDirectory& directory) {
+  const auto names = ListDirectory(directory.File(kFolder)).value_or(std::vector<std::string>{});
+  return static_cast<size_t>(std::ranges::count_if(
+      names, [](const std::string& name) { return ParseName(name, AIMASTER_MPI_ALIVE_SUFFIX).has_value(); }));
+}
+
+// The end of a rank that left without MPI_Finalize, where mpirun has killed others because of it. The rank may have
+// been on another host.
+std::optional<RankEnd> FindUnfinishedRank(const AttemptDirectory& directory, const RankEnd& launcher) {
+  const size_t killed = CountKilledRanks(directory);
+  if (killed == 0) return std::nullopt;
+  const auto ends = RecentEnds(directory, launcher.rank, Monotonic{Duration(launcher.exit->monotonic_ns)});
+  const auto left = std::ranges::find_if(ends, LeftQuietly);
+  const std::string others = "mpirun killed " + std::to_string(killed) + " others on this host";
+  if (left == ends.end()) {
+    if (launcher.exit->code != 0) return std::nullopt;  // they were killed for something else
+    RankEnd end = launcher;
+    end.exit->code = kUnfinishedCode;
+    end.mpi_words = "an MPI rank on another host left without MPI_Finalize, so " + others;
+    return end;
+  }
+  RankEnd end = *left;
+  end.exit->code = kUnfinishedCode;
+  end.mpi_words = "MPI rank " + std::to_string(end.mpi_rank->rank()) +
+                  " left with exit code 0 and without MPI_Finalize, so " + others;
+  return end;
+}
+
 }  // namespace
 
 Files AddMpi(const v1::MpiPart& part, const AttemptDirectory& directory, const MpiSurroundings& surroundings,
              Launch& launch) {
   Files files;
   if (part.part_case() == v1::MpiPart::PART_NOT_SET) return files;
-  files[part.has_launcher() ? kLauncherMark : kStationMark] = "";
+  if (part.has_launcher()) {
+    files[kLauncherMark] = IsMpirun(launch.command) ? kIsMpirun : "";
+  } else {
+    files[kStationMark] = "";
+  }
   if (part.has_station()) launch.command = {surroundings.programs + "/aimaster-mpi", "--station"};
   for (LaunchRank& rank : launch.ranks) {
     Environment& environment = rank.environment;
@@ -115,21 +182,8 @@ Files AddMpi(const v1::MpiPart& part, const AttemptDirectory& directory, const M
 }
 
 std::optional<RankEnd> FindMpiRankEnd(const AttemptDirectory& directory, ClaimedRank rank, Monotonic now) {
-  const std::string folder = directory.File(kFolder);
-  const auto names = ListDirectory(folder);
-  if (!names) return std::nullopt;
-  std::vector<RankEnd> ends;
-  for (const std::string& name : *names) {
-    const auto mpi_rank = ParseName(name);
-    const auto text = mpi_rank ? ReadSmallFile(folder + "/" + name, kSmallFileMaxBytes) : std::nullopt;
-    const auto exit = text ? ParseRankExit(*text) : std::nullopt;
-    // What mpirun has ended, it has ended because of another one.
-    if (!exit || exit->stopped_by_us) continue;
-    const Duration before = now.since_origin - Duration(exit->monotonic_ns);
-    if (before < Duration::zero() || before > kMpiExitMax) continue;
-    ends.push_back({.rank = rank, .exit = exit, .lost_reason = {}, .mpi_rank = mpi_rank});
-  }
-  std::ranges::sort(ends, {}, [](const RankEnd& end) { return end.exit->monotonic_ns; });
+  std::vector<RankEnd> ends = RecentEnds(directory, rank, now);
+  std::erase_if(ends, LeftQuietly);
   // Those of one mpirun lie close together; what a script had survived before its last one is none of this.
   auto first = ends.rbegin();
   while (first != ends.rend() && std::next(first) != ends.rend() &&
@@ -141,10 +195,14 @@ std::optional<RankEnd> FindMpiRankEnd(const AttemptDirectory& directory, Claimed
 
 void BlameMpiRank(const AttemptDirectory& directory, RankEnd& end) {
   if (end.exit->stopped_by_us || end.exit->orphaned_ms > 0 || IsMpiStation(directory)) return;
-  auto blamed = FindMpiRankEnd(directory, end.rank, Monotonic{Duration(end.exit->monotonic_ns)});
+  const bool is_well = end.exit->code == 0;
+  if (is_well && !CountsForMpirun(directory)) return;
+  auto blamed =
+      is_well ? std::nullopt : FindMpiRankEnd(directory, end.rank, Monotonic{Duration(end.exit->monotonic_ns)});
+  if (!blamed) blamed = FindUnfinishedRank(directory, end);
   if (!blamed) return;
-  blamed->mpi_rank->set_launcher_status(ShellStatusOf(*end.exit));
-  end = std::move(*blamed);
+  if (blamed->mpi_rank) blamed->mpi_rank->set_launcher_status(ShellStatusOf(*end.exit));
+  end = *std::move(blamed);
 }
 
 bool HasWatchedMpiRanks(const AttemptDirectory& directory) {

@@ -30,7 +30,8 @@ std::map<std::string, std::string> AddMpi(const v1::MpiPart& part, const Attempt
 std::optional<RankEnd> FindMpiRankEnd(const AttemptDirectory& directory, ClaimedRank rank, Monotonic now);
 
 // An instance's own process has ended with an exit. Where it is mpirun, and a rank of MPI under it had failed before,
-// it has only passed that on: the end becomes that rank's.
+// it has only passed that on: the end becomes that rank's. So it does where a rank left without MPI_Finalize: MPICH
+// then kills the others, and ends with what these died of or with 0, as it happens.
 void BlameMpiRank(const AttemptDirectory& directory, RankEnd& end);
 
 // Whether ranks of MPI under this attempt have parents of ours, so that what mpirun says of them is worth nothing.

@@ -50,7 +50,18 @@ TEST(MpiLaunch, WithoutHostsMpirunCountsForItself) {
   EXPECT_EQ(environment.at("HYDRA_LAUNCHER_EXEC"), "/opt/aimaster/aimaster-mpi");
   EXPECT_EQ(environment.at("AIMASTER_MPI_STATIONS"), "");
   EXPECT_EQ(launch.command, (std::vector<std::string>{"mpirun", "./x"}));
-  EXPECT_EQ(files.size(), 1u);  // the mark
+  EXPECT_EQ(files, (std::map<std::string, std::string>{{"mpi/launcher", "mpirun"}}));
+}
+
+TEST(MpiLaunch, AScriptIsNoMpirun) {
+  const auto mark = [](std::vector<std::string> command) {
+    Launch launch = OneRank();
+    launch.command = std::move(command);
+    return AddMpi(LauncherOf({}), AttemptDirectory("/a"), kSurroundings, launch).at("mpi/launcher");
+  };
+  EXPECT_EQ(mark({"/usr/bin/mpiexec.hydra", "-n", "2", "x"}), "mpirun");
+  EXPECT_EQ(mark({"sh", "-c", "mpirun x"}), "");
+  EXPECT_EQ(mark({"timeout", "9", "mpirun", "x"}), "");
 }
 
 TEST(MpiLaunch, OneHostIsCalledLocalhost) {
@@ -93,6 +104,11 @@ class MpiRankEnds : public testing::Test {
   void Write(const std::string& name, const std::string& text) {
     std::ofstream(fs::path(directory_.path()) / "mpi" / name) << text;
   }
+  void WriteLeft(uint32_t rank, uint32_t pid, Duration at) {
+    Write("rank" + std::to_string(rank) + "." + std::to_string(pid) + ".exit.json",
+          R"({"rank":0,"local":0,"pid":1,"code":0,"signal":null,"core":false,"time_ns":1,"monotonic_ns":)" +
+              std::to_string(at.count()) + R"(,"stopped_by_us":false})");
+  }
   void WriteEnd(uint32_t rank, uint32_t pid, int64_t monotonic_ns, bool by_launcher = false) {
     Write("rank" + std::to_string(rank) + "." + std::to_string(pid) + ".exit.json",
           R"({"rank":0,"local":0,"pid":1,"code":null,"signal":9,"core":false,"time_ns":1700000000000000000,)"
@@ -102,9 +118,9 @@ class MpiRankEnds : public testing::Test {
   std::optional<RankEnd> Find(Duration now) const {
     return FindMpiRankEnd(directory_, {.rank = 5, .local = 0}, Monotonic{now});
   }
-  RankEnd LauncherEnd(Duration now) const {
+  RankEnd LauncherEnd(Duration now, int code = 137) const {
     return {.rank = {.rank = 5, .local = 0},
-            .exit = RankExitFile{.code = 137, .signal = std::nullopt, .monotonic_ns = now.count(), .exec_error = {}},
+            .exit = RankExitFile{.code = code, .signal = std::nullopt, .monotonic_ns = now.count(), .exec_error = {}},
             .lost_reason = {}};
   }
 
@@ -180,6 +196,64 @@ TEST_F(MpiRankEnds, ALauncherThatWeStoppedIsItself) {
   end.exit->stopped_by_us = true;
   BlameMpiRank(directory_, end);
   EXPECT_FALSE(end.mpi_rank.has_value());
+}
+
+// MPICH's mpirun: what the ranks died of that it killed, or 0.
+TEST_F(MpiRankEnds, WhoLeavesWithoutAGoodbyeIsBlamedWhateverMpirunSays) {
+  WriteLeft(2, 200, 2s);
+  Write("rank1.100.alive", "");
+  Write("rank0.50.alive", "");
+  Write("launcher", "mpirun");
+  for (const int said : {9, 0}) {
+    RankEnd end = LauncherEnd(3s, said);
+    BlameMpiRank(directory_, end);
+    ASSERT_TRUE(end.mpi_rank.has_value());
+    EXPECT_EQ(end.mpi_rank->rank(), 2u);
+    EXPECT_EQ(end.mpi_rank->launcher_status(), said);
+    EXPECT_EQ(end.exit->code, 1);
+    EXPECT_EQ(end.mpi_words,
+              "MPI rank 2 left with exit code 0 and without MPI_Finalize, so mpirun killed 2 others on this host");
+  }
+}
+
+TEST_F(MpiRankEnds, ItMayHaveBeenOnAnotherHost) {
+  Write("rank1.100.alive", "");
+  Write("launcher", "mpirun");
+  RankEnd end = LauncherEnd(3s, 0);
+  BlameMpiRank(directory_, end);
+  EXPECT_EQ(end.exit->code, 1);
+  EXPECT_FALSE(end.mpi_rank.has_value());
+  EXPECT_NE(end.mpi_words.find("another host"), std::string::npos);
+}
+
+TEST_F(MpiRankEnds, AScriptThatEndsWellKnowsWhy) {
+  WriteLeft(2, 200, 2s);
+  Write("rank1.100.alive", "");
+  Write("launcher", "");
+  RankEnd end = LauncherEnd(3s, 0);
+  BlameMpiRank(directory_, end);
+  EXPECT_EQ(end.exit->code, 0);
+}
+
+// mpirun hostname
+TEST_F(MpiRankEnds, AProgramThatIsNoneOfMpisOwesNoGoodbye) {
+  WriteLeft(2, 200, 2s);
+  Write("launcher", "mpirun");
+  for (const int said : {3, 0}) {
+    RankEnd end = LauncherEnd(3s, said);
+    BlameMpiRank(directory_, end);
+    EXPECT_EQ(end.exit->code, said);
+    EXPECT_FALSE(end.mpi_rank.has_value());
+  }
+}
+
+TEST_F(MpiRankEnds, WhoFailedComesBeforeWhoLeft) {
+  WriteLeft(2, 200, 1s);
+  Write("rank1.100.alive", "");
+  WriteEnd(3, 300, Duration(2s).count());
+  RankEnd end = LauncherEnd(3s);
+  BlameMpiRank(directory_, end);
+  EXPECT_EQ(end.mpi_rank->rank(), 3u);
 }
 
 }  // namespace

@@ -83,6 +83,7 @@ v1::RankExited MakeRankReport(const AttemptDirectory& directory, const Claim& cl
   report.set_clock_uncertainty_ns(clock.uncertainty.count());
   if (!HasSomethingToSay(end)) return report;
 
+  Add(ScanText(matcher, end.mpi_words, "mpirun"), report);
   const std::string name = "rank" + std::to_string(end.rank.local);
   // The error file first: it is what the program itself chose to say, and the number of matches is bounded.
   const auto text = ReadSmallFile(directory.File(name + ".error.json"), kErrorFileMaxBytes);

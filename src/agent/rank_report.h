@@ -33,6 +33,7 @@ struct RankEnd {
   int64_t dump_start_ns = 0;
   RankWords words;
   std::optional<v1::MpiRank> mpi_rank;  // then the exit is that of this rank of MPI
+  std::string mpi_words;                // what is known of it that nobody has printed
 };
 
 // A rank that we ended by a signal has nothing of its own to say, and there may be many of them at once.

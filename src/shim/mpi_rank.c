@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -112,16 +113,38 @@ static int OpenFolder(void) {
   return path ? open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC) : -1;
 }
 
+// Hydra closes its end of the connection once it has heard the goodbye of MPI_Finalize. The copy of ours shows that.
+static bool LeftWithoutGoodbye(void) {
+  const char* number = getenv("PMI_FD");
+  if (IsOpenMpi() || !number) return false;
+  struct pollfd connection = {.fd = atoi(number), .events = 0};
+  return poll(&connection, 1, 0) == 0;
+}
+
+struct Name {
+  char text[64];
+};
+
+static struct Name NameOf(const struct Rank* rank, const char* suffix) {
+  struct Name name;
+  snprintf(name.text, sizeof name.text, "rank%u.%d%s", rank->rank, (int)rank->pid, suffix);
+  return name;
+}
+
+static void Touch(int folder, const char* name) {
+  const int file = openat(folder, name, O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
+  if (file >= 0) close(file);
+}
+
 static void WriteExit(int folder, const struct Rank* rank, char** argv) {
   char cwd[PATH_MAX];
   if (!getcwd(cwd, sizeof cwd)) strcpy(cwd, ".");
   const struct LaunchRank launch = {.rank = rank->rank, .cwd = cwd, .argv = argv, .envp = environ};
-  char name[64];
   char bytes[kShimExitFileBytes];
   struct Text text = TEXT_OVER(bytes);
-  snprintf(name, sizeof name, "rank%u.%d" AIMASTER_MPI_EXIT_SUFFIX, rank->rank, (int)rank->pid);
   PrintExit(&text, rank, &launch, "");
-  if (!PutFile(folder, name, &text)) Say("cannot write how MPI rank %u ended: %s", rank->rank, strerror(errno));
+  if (!PutFile(folder, NameOf(rank, AIMASTER_MPI_EXIT_SUFFIX).text, &text))
+    Say("cannot write how MPI rank %u ended: %s", rank->rank, strerror(errno));
 }
 
 static _Noreturn void EndAs(int status) {
@@ -156,7 +179,7 @@ int RunMpiRank(char** argv) {
   static struct Rank rank;
   rank.rank = NumberRank();
   const int folder = OpenFolder();
-  if (folder >= 0) close(openat(folder, AIMASTER_MPI_WATCHED, O_WRONLY | O_CREAT | O_CLOEXEC, 0600));
+  if (folder >= 0) Touch(folder, AIMASTER_MPI_WATCHED);
   int ends[2];
   if (pipe2(ends, O_CLOEXEC) != 0) {
     Say("cannot create a pipe: %s", strerror(errno));
@@ -170,6 +193,8 @@ int RunMpiRank(char** argv) {
     SayWhyNot(argv[0], errno);
     return 126;
   }
+  const struct Name alive = NameOf(&rank, AIMASTER_MPI_ALIVE_SUFFIX);
+  if (folder >= 0) Touch(folder, alive.text);
   int32_t error = 0;
   if (read(ends[0], &error, sizeof error) == (ssize_t)sizeof error) {
     rank.failed_step = kStepExec;
@@ -179,6 +204,7 @@ int RunMpiRank(char** argv) {
   close(ends[0]);
   AwaitEnd(&rank, &caught);
   const bool is_bad = !WIFEXITED(rank.wait_status) || WEXITSTATUS(rank.wait_status) != 0;
-  if (is_bad && folder >= 0) WriteExit(folder, &rank, argv);
+  if (folder >= 0 && (is_bad || LeftWithoutGoodbye())) WriteExit(folder, &rank, argv);
+  if (folder >= 0) unlinkat(folder, alive.text, 0);
   EndAs(rank.wait_status);
 }

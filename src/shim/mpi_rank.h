@@ -7,7 +7,11 @@
 // rank ended, before anybody else can know, and then ends in the same way.
 //
 // It writes `rank<R>.<pid>.exit.json` into the folder AIMASTER_MPI_DIR, for a rank that ended badly and only then; the
-// format is that of an exit file (rank.h), where "stopped_by_us" means: after a SIGTERM by the launcher.
+// format is that of an exit file (rank.h), where "stopped_by_us" means: after a SIGTERM by the launcher. Also for one
+// that ended with 0 and had not said goodbye to MPICH's process manager: a program that is none of MPI's, or one that
+// left without MPI_Finalize.
+//
+// `rank<R>.<pid>.alive` is there as long as the rank is. What is left of it was killed together with its parent.
 //
 // The folder then also holds `watched`: whoever finds it there knows that a rank of which nothing is written did not
 // fail by itself, whatever the launcher says.
@@ -24,6 +28,7 @@
 #define AIMASTER_MPI_RANK_OPTION "--mpi-rank"
 #define AIMASTER_MPI_DIR "AIMASTER_MPI_DIR"
 #define AIMASTER_MPI_EXIT_SUFFIX ".exit.json"
+#define AIMASTER_MPI_ALIVE_SUFFIX ".alive"
 #define AIMASTER_MPI_WATCHED "watched"
 #define AIMASTER_C4D_DIR "AIMASTER_C4D_DIR"
 

@@ -1,6 +1,9 @@
 // The parent of a rank of MPI: it ends as the rank does, and says how that was.
 #include <gtest/gtest.h>
 
+#include <fcntl.h>
+#include <sys/socket.h>
+
 #include <csignal>
 #include <cstdlib>
 
@@ -38,6 +41,13 @@ class MpiRank : public testing::Test {
     }
     return nullptr;
   }
+  // The mark of the one rank, or nothing.
+  fs::path Alive() const {
+    for (const auto& entry : fs::directory_iterator(folder_.path())) {
+      if (entry.path().extension() == ".alive") return entry.path();
+    }
+    return {};
+  }
   std::string Read(const std::string& name) const { return ReadFile(folder_.path() / name); }
   bool Has(const std::string& name) const { return fs::exists(folder_.path() / name); }
 
@@ -64,6 +74,42 @@ TEST_F(MpiRank, SaysNothingOfAGoodEnd) {
   EXPECT_EQ(Run({"true"}), 0);
   EXPECT_EQ(Exit(), nullptr);
   EXPECT_TRUE(Has("watched"));
+  EXPECT_FALSE(fs::exists(Alive()));
+}
+
+TEST_F(MpiRank, WhatIsKilledWithItsParentLeavesItsMark) {
+  const auto child = Start({"/bin/sh", "-c", "echo $$ > $FOLDER/began; exec sleep 60"});
+  ASSERT_TRUE(Eventually([&] { return !Read("began").empty() && fs::exists(Alive()); }));
+  kill(-child->pid(), SIGKILL);
+  EXPECT_EQ(child->Wait(), 128 + SIGKILL);
+  EXPECT_TRUE(fs::exists(Alive()));
+  EXPECT_EQ(Exit(), nullptr);
+}
+
+// The process manager of MPICH closes its end once it has heard of MPI_Finalize.
+TEST_F(MpiRank, WhoLeavesWithoutAGoodbyeIsWrittenDown) {
+  int ends[2];
+  ASSERT_EQ(socketpair(AF_UNIX, SOCK_STREAM, 0, ends), 0);
+  setenv("PMI_FD", std::to_string(ends[1]).c_str(), 1);
+  EXPECT_EQ(Run({"true"}, /*is_openmpi=*/true), 0);
+  EXPECT_EQ(Exit(), nullptr) << "OpenMPI tells of it itself";
+  EXPECT_EQ(Run({"true"}, /*is_openmpi=*/false), 0);
+  EXPECT_EQ(Exit()["code"], 0);
+  close(ends[0]);
+  close(ends[1]);
+  unsetenv("PMI_FD");
+}
+
+TEST_F(MpiRank, WhoSaidGoodbyeIsNot) {
+  int ends[2];
+  ASSERT_EQ(socketpair(AF_UNIX, SOCK_STREAM, 0, ends), 0);
+  fcntl(ends[0], F_SETFD, FD_CLOEXEC);
+  setenv("PMI_FD", std::to_string(ends[1]).c_str(), 1);
+  close(ends[0]);
+  EXPECT_EQ(Run({"true"}, /*is_openmpi=*/false), 0);
+  EXPECT_EQ(Exit(), nullptr);
+  close(ends[1]);
+  unsetenv("PMI_FD");
 }
 
 TEST_F(MpiRank, TheRankKnowsItsNumberWhicheverLibraryGaveIt) {

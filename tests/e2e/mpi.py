@@ -1,4 +1,5 @@
 """Real MPI jobs for the tests: the example program, built for each library that is installed here."""
+import atexit
 import functools
 import os
 import shutil
@@ -23,6 +24,7 @@ ENVIRONMENT = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": 
 @functools.cache
 def build(source, library):
     folder = Path(tempfile.mkdtemp(prefix="aimaster-mpi-"))
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
     path = folder / f"{source.stem}.{library}"
     subprocess.run([f"mpicc.{library}", "-O1", "-o", str(path), str(source), "-lm"], check=True, capture_output=True)
     return str(path)

@@ -120,6 +120,15 @@ def test_a_rank_that_leaves_without_saying_goodbye(home, library):
     finished = run(home, mpirun(library, "--die-rank", 2, "--die-step", 12, "--die-how", "unfinished"), *RESTART)
     assert finished.code != 0, finished
     assert decisions(home) == ["Fail"], home.explain()
+    if library == "mpich":  # whose mpirun may say anything, 0 too
+        told = home.get()["reason_message"]
+        left = "MPI rank 2 left with exit code 0 and without MPI_Finalize" in told
+        assert left or "Fatal error in internal_Sendrecv" in told, told  # of a neighbour that was not killed at once
+
+
+def test_what_is_no_program_of_mpi_owes_no_goodbye(home):
+    finished = run(home, ["mpirun.mpich", "-np", "3", "echo", "here"], *RESTART)
+    assert finished.code == 0 and finished.stdout.count("here") == 3, finished
 
 
 # MPICH's mpirun waits for ever for the others, which wait for this one.
