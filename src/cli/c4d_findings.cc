@@ -6,6 +6,7 @@
 #include <variant>
 
 #include "cli/job_texts.h"
+#include "cli/rank_grid.h"
 #include "cli/text.h"
 
 namespace aimaster::cli {
@@ -65,6 +66,18 @@ std::string Now(const JobSnapshot& job, const Verdicts& verdicts, const Terminal
   return text;
 }
 
+// Of an MPI program the job knows no more ranks than those that verdicts name.
+std::string Picture(const JobSnapshot& job, const Verdicts& verdicts, const Terminal& terminal) {
+  size_t ranks = 0;
+  for (const InstanceState& instance : job.instances) ranks += instance.ranks;
+  RankGrid grid(ranks);
+  for (const CommunicationVerdict& verdict : verdicts) {
+    const bool is_group = !verdict.is_culprit;
+    grid.Mark(verdict.ranks, SignOf(verdict.kind, is_group));
+  }
+  return grid.Draw(terminal);
+}
+
 std::string History(const std::vector<Input>& findings, const Terminal& terminal) {
   std::string text;
   for (const Input& finding : findings) text += C4dLines(finding, terminal);
@@ -118,7 +131,8 @@ std::string C4dFindings(const JobSpec& spec, const JobSnapshot& job, const std::
            ": it needs --enable-c4d-hang-detection=True and --enable-job-hang-detection=True.\n";
   }
   if (findings.empty()) return "C4D has found nothing in job " + spec.id.text() + ".\n";
-  const std::string now = Now(job, HoldsNow(job, findings), terminal);
+  const Verdicts holding = HoldsNow(job, findings);
+  const std::string now = Now(job, holding, terminal) + Picture(job, holding, terminal);
   const std::string title = now.empty() ? "Nothing is found now. Found before:\n" : "\nFound, in order:\n";
   return now + terminal.Paint(Colour::kDim, title) + History(findings, terminal);
 }

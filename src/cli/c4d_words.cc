@@ -8,6 +8,7 @@
 #include "c4d/hang_words.h"
 #include "c4d/verdict_words.h"
 #include "cli/job_texts.h"
+#include "cli/rank_grid.h"
 #include "cli/text.h"
 #include "core/count.h"
 
@@ -93,6 +94,17 @@ std::string Details(const DumpReading& reading, const Verdict& verdict, const Te
   return text;
 }
 
+std::string Picture(const Observation& observation, const std::vector<Verdict>& verdicts, const Terminal& terminal) {
+  RankGrid grid(observation.ranks.size());
+  grid.Mark(NotSeen(observation), RankSign::kNotSeen);
+  for (const Verdict& verdict : verdicts) {
+    grid.Mark(verdict.waiting, RankSign::kWaits);
+    grid.Mark(verdict.ranks, SignOf(Name(verdict.kind), verdict.is_group));
+  }
+  const std::string text = grid.Draw(terminal);
+  return text.empty() ? text : "\n" + text;
+}
+
 std::string NoteList(const std::vector<DumpNote>& notes, bool is_used, std::string_view title,
                      const Terminal& terminal) {
   std::string text;
@@ -169,6 +181,7 @@ std::string C4dStory(const DumpReading& reading, const std::vector<Verdict>& ver
   const Observation& observation = reading.observation;
   std::string text = terminal.Paint(Colour::kBold, C4dHeadline(reading, verdicts)) + "\n";
   for (const Verdict& verdict : verdicts) text += "\n" + Details(reading, verdict, terminal);
+  text += Picture(observation, verdicts, terminal);
   std::string seen = "Seen: " + std::to_string(reading.ranks_seen) + " of " + Count(observation.ranks.size(), "rank");
   const std::vector<Rank> not_seen = NotSeen(observation);
   if (!not_seen.empty()) seen += "; not " + RankWords(not_seen);
