@@ -9,18 +9,18 @@ namespace {
 
 constexpr size_t kRanksMin = 8;  // fewer are told more shortly in words
 constexpr size_t kRanksMax = 1 << 20;
-constexpr size_t kBlock = 8;
-constexpr size_t kRow = 32, kLongRow = 64;
+constexpr size_t kRanksPerBlock = 8;
+constexpr size_t kShortRow = 32, kLongRow = 64;
 constexpr size_t kLongRowWidth = 90;  // columns of a terminal, with what stands before the row
 constexpr size_t kLinesMax = 64;
 constexpr size_t kNumberWidth = 8;
 
-struct Look {
+struct SignLook {
   char letter;
   Colour colour;
   std::string_view meaning;
 };
-constexpr std::array<Look, 9> kLooks = {{
+constexpr std::array<SignLook, 9> kLooks = {{
     {'.', Colour::kNone, "nothing found"},
     {'?', Colour::kDim, "not seen"},
     {'w', Colour::kNone, "waits for them"},
@@ -33,7 +33,7 @@ constexpr std::array<Look, 9> kLooks = {{
 }};
 static_assert(kLooks.size() == std::to_underlying(RankSign::kHangsInside) + 1u);
 
-const Look& LookOf(RankSign sign) { return kLooks[std::to_underlying(sign)]; }
+const SignLook& LookOf(RankSign sign) { return kLooks[std::to_underlying(sign)]; }
 
 std::string Before(std::string number) {
   if (number.size() < kNumberWidth) number.insert(0, kNumberWidth - number.size(), ' ');
@@ -74,14 +74,14 @@ std::string RankGrid::Legend() const {
 std::string RankGrid::Row(size_t first, size_t count, const Terminal& terminal) const {
   std::string text = Before(std::to_string(first));
   for (size_t at = first; at < first + count;) {
-    if (at > first && (at - first) % kBlock == 0) text += ' ';
+    if (at > first && (at - first) % kRanksPerBlock == 0) text += ' ';
     // As many of one colour as stand together.
     const RankSign sign = signs_[at];
     std::string run;
     do {
       run += LookOf(sign).letter;
       ++at;
-    } while (at < first + count && (at - first) % kBlock != 0 && signs_[at] == sign);
+    } while (at < first + count && (at - first) % kRanksPerBlock != 0 && signs_[at] == sign);
     text += terminal.Paint(LookOf(sign).colour, run);
   }
   return text + "\n";
@@ -92,7 +92,7 @@ std::string RankGrid::Draw(const Terminal& terminal) const {
     return {};
   }
   const bool is_wide = terminal.width == 0 || static_cast<size_t>(terminal.width) >= kLongRowWidth;
-  const size_t row = is_wide && signs_.size() > kRow ? kLongRow : kRow;
+  const size_t row = is_wide && signs_.size() > kShortRow ? kLongRow : kShortRow;
   std::string text = Legend();
   size_t lines = 0;
   for (size_t first = 0; first < signs_.size();) {
@@ -103,7 +103,7 @@ std::string RankGrid::Draw(const Terminal& terminal) const {
     const size_t rows = other == signs_.end() ? (same + row - 1) / row : same / row;
     if (rows > 1) {
       const size_t end = std::min(first + rows * row, signs_.size());
-      const Look& look = LookOf(*begin);
+      const SignLook& look = LookOf(*begin);
       text += Before(std::to_string(first)) + "to " + std::to_string(end - 1) + " all " +
               terminal.Paint(look.colour, std::string(1, look.letter)) + "\n";
       first = end;
