@@ -19,6 +19,7 @@
 #include "cli/report.h"
 #include "cli/terminal.h"
 #include "cli/text.h"
+#include "cli/trouble_watch.h"
 #include "core/count.h"
 #include "core/nearest_name.h"
 #include "journal/files.h"
@@ -129,6 +130,7 @@ int FollowFindings(const Arguments& arguments) {
   if (!job) return Complain(job.error());
   const Terminal terminal = LookAt(1);
   DirectoryWatch watch(job->directory.path());
+  TroubleWatch trouble(job->directory.path());
   for (int64_t told = 0;;) {
     watch.Clear();
     // The state first: what was found before the end is then among the findings that are read after it.
@@ -143,6 +145,9 @@ int FollowFindings(const Arguments& arguments) {
     told += static_cast<int64_t>(findings->size());
     if (const int code = Print(text); code != kExitSuccess) return code;
     if (IsEnd(snapshot->summary.status)) return kExitSuccess;
+    if (const auto changed = trouble.Look(std::chrono::steady_clock::now())) {
+      Complain({ErrorKind::kEnvironment, *changed});
+    }
     watch.Await(kLookAgainMs);
   }
 }
@@ -174,8 +179,8 @@ const Command kC4dCommand = {
     .summary = "which rank hangs or is slow, in the communication or outside",
     .details =
         "Prints what C4D has found in a job: what holds now, with what it rests on, and below it all that was found, "
-        "also after the job has ended. With --follow only the latter, a line for each finding, as they come; with "
-        "--json too an object for each. With --json alone: verdicts, those that hold now (of each: kind, level, "
+        "also after the job has ended. With --follow only the latter, a line for each finding, as they come, and on standard error "
+        "when nobody leads the job, so that nothing is looked for; with --json too an object for each. With --json alone: verdicts, those that hold now (of each: kind, level, "
         "ranks, is_group, node, since, text, evidence, as below), findings (of each: time, round, and the verdicts "
         "that held from then "
         "on), and is_on, whether the job is looked at.\n\n"

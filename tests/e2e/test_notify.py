@@ -139,17 +139,18 @@ def test_events_are_cloud_events(home):
         assert event["data"]["job_id"] == home.job() and event["data"]["message"]
 
 
-def test_events_f_says_when_nobody_leads_the_job(home):
+def test_who_follows_a_job_is_told_when_nobody_leads_it(home):
     job = home.run("--detach", "--", *python("import time; time.sleep(60)")).stdout.strip()
     home.wait_for_ranks(1, job)
-    following = home.start("events", "-f", job)
+    following, communication = home.start("events", "-f", job), home.start("c4d", "-f", job)
     wait_for(lambda: "aimaster.round.started" in following.stdout, "events")
     kill(home.supervisor_pid(job))
     kill(home.master_pid(job))
-    wait_for(lambda: "aimaster resume" in following.stderr, "the news that nobody leads", timeout=30)
+    for follower in (following, communication):
+        wait_for(lambda: "aimaster resume" in follower.stderr, "the news that nobody leads", timeout=30)
     assert home.call("resume", "--detach", job).code == 0
     assert home.call("stop", "--now", job).code == 0
-    assert following.wait().code == 0
+    assert following.wait().code == 0 and communication.wait().code == 0
     assert "aimaster.job.stopped" in following.stdout
 
 
