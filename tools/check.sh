@@ -46,8 +46,8 @@ threads() {
 }
 # What has to do with whose processes and files they are. The rest is the same for everybody: it ran as root.
 ordinary_user() {
-  local same=(async completion complaints elasticbatch goodput hangs judge limits_and_records listings policies
-    pytorch_failures reading replay rules stories tensorflow tf_config torchrun) names
+  local same=(async completion complaints elasticbatch goodput hangs judge limits_and_records link_loss listings notify
+    policies pytorch_failures reading replay rules stories tensorflow tf_config torchrun) names
   printf -v names 'test_%s or ' "${same[@]}"
   AIMASTER_BIN=$check_tree/bin AIMASTER_RESULTS=$check_tree/results/ordinary-user.xml AIMASTER_TEST_FULL=0 \
     tests/e2e/run_unprivileged.sh -m 'not training and not alone' -k "not (${names% or })"
