@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <bit>
+#include <functional>
+#include <iterator>
 #include <string>
 
 #include "core/count.h"
@@ -13,7 +15,10 @@ constexpr double kSomebodyLate = 0.7;  // of P
 constexpr double kMostOf = 0.6;        // of the operations of a window
 constexpr double kOneAlone = 0.5;      // of how long the first waited, that also the last but one did
 constexpr double kWaitsItself = 0.7;   // of how long others waited for it, beyond what is usual
-constexpr uint32_t kOftenLate = 2;     // one of so many operations
+constexpr double kRegularWaitsItself = 0.3;
+constexpr uint32_t kOftenLate = 2;   // one of so many operations
+constexpr double kNearlyAll = 0.85;  // of the operations of a kind
+constexpr uint32_t kLateMin = 8;     // operations of a window
 constexpr double kForgetEachWindow = 1.01;
 constexpr uint32_t kWindowsOfBase = 2;  // the first holds the first step
 constexpr uint32_t kWindowsKept = 60;   // of a kind of operation that does not happen any more
@@ -129,6 +134,16 @@ void SlowWatch::Finish(const Pending& pending) {
     Tally& tally = ranks_[Value(pending.last)];
     tally.late += alone * pending.weight;
     ++tally.late_count;
+    if (kind.late_lead == 0 && kind.late_rank != pending.last) {
+      kind.late_rank = pending.last;
+      kind.late_times = 0;
+    }
+    if (kind.late_rank == pending.last) {
+      ++kind.late_lead;
+      ++kind.late_times;
+    } else {
+      --kind.late_lead;
+    }
     const uint32_t group = std::get<0>(pending.kind);
     if (tally.late_in_lead == 0) tally.late_in = group;
     if (tally.late_in == group) {
@@ -143,24 +158,32 @@ void SlowWatch::Finish(const Pending& pending) {
 }
 
 std::vector<Verdict> SlowWatch::CloseWindow(Duration length, std::span<const Communicator> communicators) {
-  std::vector<std::pair<Duration, uint32_t>> late;
+  for (const auto& [_, kind] : kinds_) {
+    if (kind.late_times >= kLateMin && kind.late_times >= kNearlyAll * kind.judged) {
+      ranks_[Value(kind.late_rank)].is_regular = true;
+    }
+  }
+  std::vector<Rank> late;
   for (uint32_t rank = 0; rank < ranks_.size(); ++rank) {
     Tally& tally = ranks_[rank];
     if (tally.finished < limits_.operations_min) continue;
     const bool is_late = IsLate(Rank{rank}, tally, length, communicators);
     tally.history.Add(is_late, limits_.windows);
-    if (is_late && tally.history.slow() >= limits_.windows_slow) late.emplace_back(-tally.late, rank);
+    // What is late in one kind of operation alone may be one or two long steps.
+    const uint32_t windows = limits_.windows_slow + (IsOften(tally) ? 0 : 1);
+    if (is_late && tally.history.slow() >= windows) late.push_back(Rank{rank});
   }
-  std::ranges::sort(late);
+  LeaveOutWholeGroups(late, communicators);
+  std::ranges::stable_sort(late, std::greater(), [&](Rank rank) { return ranks_[Value(rank)].late; });
   std::vector<Verdict> verdicts;
-  for (const auto& [_, rank] : late) {
-    if (verdicts.size() < limits_.verdicts_max) verdicts.push_back(LateVerdict(Rank{rank}, ranks_[rank], length));
+  for (const Rank rank : late) {
+    if (verdicts.size() < limits_.verdicts_max) verdicts.push_back(LateVerdict(rank, ranks_[Value(rank)], length));
   }
   CloseKinds();
   for (Verdict& verdict : SlowGroups(communicators)) {
     if (verdicts.size() < 2 * limits_.verdicts_max) verdicts.push_back(std::move(verdict));
   }
-  for (auto& [_, kind] : kinds_) kind.finished = kind.judged = kind.slow = 0;
+  for (auto& [_, kind] : kinds_) kind.finished = kind.judged = kind.slow = kind.late_lead = kind.late_times = 0;
   for (Tally& tally : ranks_) tally = {.history = tally.history};
   std::erase_if(pending_, [&](const auto& entry) { return entry.second.window + kWindowsPending <= window_; });
   std::erase_if(kinds_, [&](const auto& entry) { return entry.second.last_window + kWindowsKept <= window_; });
@@ -168,13 +191,33 @@ std::vector<Verdict> SlowWatch::CloseWindow(Duration length, std::span<const Com
   return verdicts;
 }
 
+bool SlowWatch::IsOften(const Tally& tally) { return kOftenLate * tally.late_count >= tally.finished; }
+
 bool SlowWatch::IsLate(Rank rank, const Tally& tally, Duration length,
                        std::span<const Communicator> communicators) const {
-  if (tally.late_count < limits_.operations_min || kOftenLate * tally.late_count < tally.finished ||
-      tally.late <= Times(length, limits_.late_share) || tally.late_in >= communicators.size()) {
+  if (tally.late_count < limits_.operations_min || tally.late <= Times(length, limits_.late_share) ||
+      tally.late_in >= communicators.size() || !(IsOften(tally) || tally.is_regular)) {
     return false;
   }
-  return tally.waited - WaitOfOthers(rank, communicators[tally.late_in].members) < Times(tally.late, kWaitsItself);
+  const Duration waited = tally.waited - WaitOfOthers(rank, communicators[tally.late_in].members);
+  return waited < Times(tally.late, IsOften(tally) ? kWaitsItself : kRegularWaitsItself);
+}
+
+void SlowWatch::LeaveOutWholeGroups(std::vector<Rank>& late, std::span<const Communicator> communicators) const {
+  if (late.size() < 2) return;
+  std::vector<Rank> left_out;
+  for (uint32_t group = 0; group < communicators.size(); ++group) {
+    const std::vector<Rank>& members = communicators[group].members;
+    std::vector<Rank> together;
+    for (const Rank member : members) {
+      const bool is_late = std::ranges::binary_search(late, member) && ranks_[Value(member)].late_in != group;
+      if (is_late) together.push_back(member);
+    }
+    if (together.size() >= 2 && 2 * together.size() >= members.size())
+      std::ranges::copy(together, back_inserter(left_out));
+  }
+  std::ranges::sort(left_out);
+  std::erase_if(late, [&](Rank rank) { return std::ranges::binary_search(left_out, rank); });
 }
 
 Duration SlowWatch::WaitOfOthers(Rank rank, std::span<const Rank> members) const {

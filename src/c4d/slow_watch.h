@@ -12,9 +12,10 @@
 //
 // Who comes late may itself have waited in another group: in a training of tensor and data parallel groups a slow rank
 // makes its tensor group late everywhere, and a slow stage its pipeline. So only that one is named that others wait for
-// in most of its operations, and that does not itself wait for so much longer than others of the group in which it is
-// late: those are at the same place of other replicas, and wait as one does there (for a tensor group, for the stage
-// before). Comparing each rank with its own past was rejected: all ranks of a step slow down with the slowest.
+// in most of its operations, or for longer in nearly all of one kind, and that does not itself wait for so much longer
+// than others of the group in which it is late: those are at the same place of other replicas, and wait as one does
+// there (for a tensor group, for the stage before). And none of a group of which half are late elsewhere. Comparing
+// each rank with its own past was rejected: all ranks of a step slow down with the slowest.
 //
 // No verdict on what is slow for good reasons: sequences of different lengths make another rank late each time, who
 // then waits the other times; a checkpoint or an evaluation is one late operation, or none for a while; of the first
@@ -90,6 +91,8 @@ class SlowWatch {
     std::array<Duration, 16> sample;  // of how long those were in it that came last
     uint32_t finished = 0, judged = 0, slow = 0;
     Duration slowest{};
+    Rank late_rank{};                        // who mostly came last, and alone
+    uint32_t late_lead = 0, late_times = 0;  // by how many more than others; how often since that is it
     History history;
   };
   struct Pending {
@@ -105,6 +108,7 @@ class SlowWatch {
     Duration waited{};                       // itself, in all groups
     uint32_t late_in = 0, late_in_lead = 0;  // the group in which it mostly was, and by how many more than in others
     uint32_t late_count = 0, finished = 0;
+    bool is_regular = false;  // late in nearly all operations of one kind
     History history;
   };
 
@@ -113,7 +117,10 @@ class SlowWatch {
   static Duration Lower(const Kind& kind, Duration known, Duration now);
   void Finish(const Pending& pending);
   void CloseKinds();
+  static bool IsOften(const Tally& tally);  // late in half of all operations
   bool IsLate(Rank rank, const Tally& tally, Duration length, std::span<const Communicator> communicators) const;
+  // Not those of whose group half are late elsewhere: what they do together is more, and nobody of them is slow.
+  void LeaveOutWholeGroups(std::vector<Rank>& late, std::span<const Communicator> communicators) const;
   // What the others of a group waited, in all of theirs, for anybody but this rank: the middle of them.
   Duration WaitOfOthers(Rank rank, std::span<const Rank> members) const;
   Verdict LateVerdict(Rank rank, const Tally& tally, Duration length) const;

@@ -43,6 +43,7 @@ class Training {
   }
 
   std::function<Duration(uint32_t rank)> compute = [](uint32_t) { return 10ms; };  // of one layer
+  uint32_t buckets = 0;  // that are reduced as well, one after the other, with nothing to compute in between
   void set_transfer(uint32_t group, Duration duration) { transfer_[group] = duration; }
   void Hide(uint32_t rank) { hidden_[rank] = true; }
   void Wait(uint32_t rank, Duration duration) { now_[rank] += duration; }
@@ -61,6 +62,9 @@ class Training {
       }
     }
     for (uint32_t i = 0; i < width_; ++i) Meet(data(i), Function::kReduceScatter, 1 << 24);
+    for (uint32_t bucket = 0; bucket < buckets; ++bucket) {
+      for (uint32_t i = 0; i < width_; ++i) Meet(data(i), Function::kAllReduce, 1 << 10);
+    }
   }
 
   // Steps until the window is over, then what is said of it.
@@ -130,6 +134,21 @@ class Training {
   SlowWatch watch_;
   std::vector<Verdict> verdicts_;
 };
+
+// As with DistributedDataParallel: who came late to the first bucket comes to the others with everybody else.
+TEST(SlowWatchTest, WhoIsLateToTheFirstBucketOfEachStepIsNamed) {
+  Training training(1, 16);
+  training.buckets = 6;
+  training.compute = [](uint32_t rank) { return rank == 9 ? 26ms : 20ms; };
+  EXPECT_EQ(training.Windows(7), "RankNonCommSlow 9");
+}
+
+// A replica with more to do: each of its ranks is late in its data parallel group, and no one of them is the reason.
+TEST(SlowWatchTest, AGroupThatIsLateTogetherIsNoStraggler) {
+  Training training(4, 3);
+  training.compute = [](uint32_t rank) { return rank / 4 == 1 ? 13ms : 10ms; };
+  EXPECT_EQ(training.Windows(10), "");
+}
 
 TEST(SlowWatchTest, OfAHealthyTrainingNothingIsSaid) {
   Training training(4, 4);
