@@ -12,6 +12,7 @@
 // issued its operations, over all groups, is what the ages say for certain.
 #pragma once
 
+#include <cstdint>
 #include <map>
 #include <optional>
 #include <string>
@@ -31,9 +32,14 @@ struct DumpNote {
   bool is_used = false;  // in part
 };
 
+// Whose word the observation rests on.
+enum class DumpSource : uint8_t { kFlightRecorder, kRas, kInspector };
+
 struct DumpReading {
   Observation observation;
-  std::vector<DumpNote> notes;      // by file
+  std::vector<DumpNote> notes;  // by file
+  DumpSource source = DumpSource::kFlightRecorder;
+  bool is_judged = true;            // it says enough to tell a job that hangs from one that runs
   size_t ranks_seen = 0;            // whose dump is whole
   size_t dumps_used = 0;            // also those in part
   Duration stood_for{};             // what all ages begin with

@@ -1,11 +1,12 @@
 // Feeds the reader of dumps with anything, once alone and once among the dumps of a small job, and the analysis with
-// what comes of it.
+// what comes of it; and the reader of a whole folder, of whatever kind the file may be.
 #include <algorithm>
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
 
 #include "c4d/dump_collection.h"
+#include "c4d/folder_reading.h"
 #include "c4d/hangs.h"
 #include "core/check.h"
 #include "core/quote.h"
@@ -18,12 +19,29 @@ constexpr std::string_view kNeighbour =
     R"("entries":[{"record_id":9,"pg_id":0,"process_group":["0","default_pg"],"collective_seq_id":8,)"
     R"("profiling_name":"nccl:all_reduce","state":"scheduled","time_created_ns":1758610505592849034}]})";
 
+void CheckFolder(std::string_view bytes) {
+  using namespace aimaster;
+  using namespace aimaster::c4d;
+  FolderReading folder;
+  folder.Add("one", bytes);
+  folder.Add("half", bytes.substr(0, bytes.size() / 2));
+  const FolderFindings findings = folder.Conclude(std::chrono::seconds(60), {});
+  const Observation& observation = findings.reading.observation;
+  for (const DumpNote& note : findings.reading.notes) CHECK(IsPrintable(note.reason));
+  for (const Verdict& verdict : findings.verdicts) {
+    for (const Rank rank : verdict.ranks) CHECK(Value(rank) < observation.ranks.size());
+    CHECK(!verdict.communicator || *verdict.communicator < observation.communicators.size());
+    for (const std::string& sentence : verdict.evidence) CHECK(IsPrintable(sentence));
+  }
+}
+
 }  // namespace
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   using namespace aimaster;
   using namespace aimaster::c4d;
   const std::string_view bytes(reinterpret_cast<const char*>(data), size);
+  CheckFolder(bytes);
   for (const bool has_neighbour : {false, true}) {
     DumpCollection collection;
     collection.Add("dump_1", bytes);

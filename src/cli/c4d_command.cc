@@ -3,13 +3,13 @@
 #include <chrono>
 #include <filesystem>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <system_error>
 #include <vector>
 
-#include "c4d/dump_collection.h"
-#include "c4d/hangs.h"
+#include "c4d/folder_reading.h"
 #include "c4d/limits.h"
 #include "cli/c4d_findings.h"
 #include "cli/c4d_words.h"
@@ -69,7 +69,7 @@ Result<std::vector<fs::path>> ListFiles(const fs::path& folder) {
   return files;
 }
 
-void ReadDump(const fs::path& folder, const fs::path& file, c4d::DumpCollection& collection) {
+void ReadDump(const fs::path& folder, const fs::path& file, c4d::FolderReading& collection) {
   std::string name = OneLine(file.lexically_relative(folder).string());
   std::error_code error;
   if (!fs::is_regular_file(file, error)) return collection.LeaveOut(std::move(name), "is no regular file");
@@ -100,15 +100,15 @@ int Analyze(const Arguments& arguments) {
   const Result<std::optional<uint64_t>> seconds = arguments.Number("--timeout", 1, kTimeoutMaxSeconds);
   if (!seconds) return Complain(seconds.error());
   c4d::HangTiming timing;
-  if (*seconds) timing.timeout = std::chrono::seconds(**seconds);
+  std::optional<Duration> stood_for;
+  if (*seconds) stood_for = timing.timeout = std::chrono::seconds(**seconds);
   const fs::path folder = arguments.operands[1];
   const Result<std::vector<fs::path>> files = ListFiles(folder);
   if (!files) return Complain(files.error());
-  c4d::DumpCollection collection;
+  c4d::FolderReading collection;
   for (const fs::path& file : *files) ReadDump(folder, file, collection);
-  const c4d::DumpReading reading = collection.Take(timing.timeout);
+  const auto [reading, verdicts] = collection.Conclude(stood_for, timing);
   if (reading.dumps_used == 0) return NothingToRead(folder.string(), reading);
-  const std::vector<c4d::Verdict> verdicts = c4d::FindHangs(reading.observation, timing);
   return arguments.Has("--json") ? PrintJson(C4dJson(reading, verdicts))
                                  : Print(C4dStory(reading, verdicts, LookAt(1)));
 }
@@ -191,6 +191,8 @@ const Command kC4dCommand = {
         "DIR holds a file for each rank, a pickle or JSON, whose name ends in the rank: nccl_trace_rank_12. Folders "
         "within it are looked into as well. Files that are missing, cut short, of another job, or no dumps, do no "
         "harm: each is named with the reason, and nobody is accused for what a dump that is not whole does not say.\n\n"
+        "Reports of NCCL's RAS (ncclras -f json, NCCL 2.28 or later) are read where there are no dumps: two of them, "
+        "half a minute apart, or one with --timeout. They tell who has launched less than others.\n\n"
         "--json prints one object: verdicts (of each: kind, one of RankCommHang, RankNonCommHang, CollectiveMismatch, "
         "CyclicWait, NoProbeData; level; ranks, the culprits; is_group, true where ranks are a whole group of which "
         "none can be singled out; node, null, for dumps do not tell it; communicator and communicator_description; "

@@ -43,6 +43,11 @@ std::vector<Rank> NotSeen(const Observation& observation) {
 
 std::string NothingFound(const DumpReading& reading) {
   const size_t all = reading.observation.ranks.size();
+  if (!reading.is_judged) return "Whether anybody hangs is not judged: see below";
+  if (reading.source == c4d::DumpSource::kRas) {
+    return "No rank is found to hang in what RAS tells of " + std::to_string(reading.ranks_seen) + " of " +
+           Count(all, "rank");
+  }
   if (reading.ranks_seen == all) return "No rank is found to hang in the dumps of all " + Count(all, "rank");
   return "No rank can be named: none that has a whole dump is to blame, and of " +
          RankWords(NotSeen(reading.observation)) + " there is none";
@@ -189,7 +194,7 @@ std::string C4dStory(const DumpReading& reading, const std::vector<Verdict>& ver
     seen += ". The last operation was recorded at " + FormatRfc3339(*reading.last_record) + ", by most ranks' clocks";
   }
   seen += ".";
-  if (!verdicts.empty()) {
+  if (!verdicts.empty() && reading.stood_for > Duration::zero()) {
     seen += " A dump does not say when it was made: times above suppose that the job had stood for " +
             FormatDuration(reading.stood_for) + " by then; it may have been longer.";
   }

@@ -229,3 +229,45 @@ def test_a_folder_without_a_dump_is_a_failure_with_reasons(home, tmp_path):
     nothing = home.call("c4d", "analyze", "--json", str(folder))
     assert nothing.code == 1
     one_line_error(nothing, "dump_0 is empty", "dump_1 is neither a pickle nor JSON")
+
+
+def ras_report(time, behind, missing=()):
+    """As `ncclras -f json` prints it: eight ranks on two hosts, of which one has launched an AllReduce less."""
+    ranks, lost = [], []
+    for rank in range(8):
+        process = {"rank": rank, "host": f"10.0.0.{rank // 4}", "pid": 1000 + rank, "cuda_dev": rank % 4,
+                   "nvml_dev": rank % 4}
+        if rank in missing:
+            lost.append({**process, "status": {"unresponsive": True, "considered_dead": False}})
+            continue
+        status = {"init_state": 0, "async_error": 0, "finalize_called": False, "destroy_flag": False,
+                  "abort_flag": False}
+        counts = {"Broadcast": 1, "Reduce": 0, "AllGather": 0, "ReduceScatter": 0, "AllReduce": 40 - (rank == behind)}
+        ranks.append({**process, "status": status, "collective_counts": counts})
+    communicator = {"hash": "0xd0d47b5885b3b54b", "secondary_hash": "0x1:0x2", "size": 8, "ranks_count": len(ranks),
+                    "missing_ranks_count": len(lost), "ranks": ranks, "missing_ranks": lost}
+    return json.dumps({"nccl_version": "2.28.9", "cuda_runtime_version": 12090, "cuda_driver_version": 13000,
+                       "timestamp": time, "communicators_count": 1, "communicators": [communicator],
+                       "ras": {"collection_time_sec": 0.001, "timeouts_count": 0}}, indent=2)
+
+
+def test_reports_of_nccl_ras_name_a_rank_when_two_of_them_agree(home, tmp_path):
+    folder = tmp_path / "ras"
+    folder.mkdir()
+    (folder / "one").write_text(ras_report("2026-06-19 06:51:00", behind=5))
+    once = home.call("c4d", "analyze", str(folder))
+    assert once.code == 0 and once.stdout.startswith("Whether anybody hangs is not judged")
+    assert "rank 5 has launched 40 collectives" in once.stdout and "--timeout" in once.stdout
+    assert accused(analyze(home, folder, "--timeout", "60")) == [5]
+    (folder / "two").write_text(ras_report("2026-06-19 06:52:00", behind=5))
+    (folder / "torn").write_text(ras_report("2026-06-19 06:53:00", behind=3)[:700])
+    answer = analyze(home, folder)
+    assert [(verdict["kind"], verdict["ranks"]) for verdict in answer["verdicts"]] == [("RankNonCommHang", [5])]
+    assert answer["verdicts"][0]["since"] == 59 and answer["verdicts"][0]["waiting"] == [0, 1, 2, 3, 4, 6, 7]
+    assert "Rank 5 is process 1005 on 10.0.0.1, device 1." in answer["verdicts"][0]["evidence"]
+    assert [entry["file"] for entry in answer["files_left_out"]] == ["torn"]
+    (folder / "two").write_text(ras_report("2026-06-19 06:52:00", behind=None))
+    assert accused(analyze(home, folder)) == []
+    (folder / "two").write_text(ras_report("2026-06-19 06:52:00", behind=5, missing=[2]))
+    answer = analyze(home, folder)
+    assert accused(answer) == [] and answer["ranks_not_seen"] == [2]
