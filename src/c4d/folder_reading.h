@@ -2,7 +2,7 @@
 //
 // What a file is its content says, never its name. Dumps of the Flight Recorder say most: where there is one, they
 // alone tell who hangs. Adding up the two was rejected: a report of RAS is of another moment, and its communicators
-// have no names in common with groups.
+// have no names in common with groups. Logs of the Inspector tell who is slow, and are heard beside either.
 #pragma once
 
 #include <optional>
@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "c4d/dump_collection.h"
+#include "c4d/inspector_collection.h"
 #include "c4d/ras_collection.h"
 #include "c4d/verdict.h"
 
@@ -31,8 +32,11 @@ class FolderReading {
   FolderFindings Conclude(std::optional<Duration> stood_for, const HangTiming& timing);
 
  private:
+  void AddInspector(FolderFindings& findings);
+
   DumpCollection dumps_;
   RasCollection ras_;
+  InspectorCollection inspector_;
 };
 
 }  // namespace aimaster::c4d

@@ -1,8 +1,8 @@
 #include "c4d/ras_hangs.h"
 
 #include <algorithm>
-#include <iterator>
 #include <set>
+#include <tuple>
 
 #include "c4d/analysis_limits.h"
 #include "c4d/hang_ends.h"
@@ -45,7 +45,10 @@ class RasJudge {
     }
     AddUnseen();
     for (Verdict& verdict : verdicts_) AddProcesses(verdict);
-    std::ranges::stable_sort(verdicts_, std::ranges::greater(), &Verdict::level);
+    std::ranges::sort(verdicts_, {}, [](const Verdict& verdict) {
+      return std::tuple(-static_cast<int>(verdict.level), verdict.kind, verdict.ranks,
+                        verdict.communicator.value_or(kNone));
+    });
     return std::move(verdicts_);
   }
 

@@ -14,6 +14,8 @@
 namespace aimaster::c4d {
 namespace {
 
+constexpr int64_t kBetweenLooksMaxSeconds = int64_t{366} * 86'400;
+
 using RasKey = std::tuple<std::string_view, std::string_view, uint32_t>;  // of a communicator
 
 RasKey KeyOf(const RasCommunicator& one) { return {one.hash, one.secondary_hash, one.size}; }
@@ -120,7 +122,8 @@ class RasBuilder {
     }
     if (oldest == &newest_ || !newest_.taken_seconds || !oldest->taken_seconds) return still;
     // Written in whole seconds: the time between two is up to one less.
-    const int64_t seconds = std::max<int64_t>(*newest_.taken_seconds - *oldest->taken_seconds - 1, 0);
+    const int64_t seconds =
+        std::clamp<int64_t>(*newest_.taken_seconds - *oldest->taken_seconds - 1, 0, kBetweenLooksMaxSeconds);
     return still + std::chrono::seconds(seconds);
   }
 

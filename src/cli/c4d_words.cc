@@ -43,7 +43,13 @@ std::vector<Rank> NotSeen(const Observation& observation) {
 
 std::string NothingFound(const DumpReading& reading) {
   const size_t all = reading.observation.ranks.size();
-  if (!reading.is_judged) return "Whether anybody hangs is not judged: see below";
+  if (!reading.is_judged)
+    return (reading.source == c4d::DumpSource::kInspector ? "Whether anybody is slow" : "Whether anybody hangs") +
+           std::string(" is not judged: see below");
+  if (reading.source == c4d::DumpSource::kInspector) {
+    return "No rank is found to be slow in the logs of " + std::to_string(reading.ranks_seen) + " of " +
+           Count(all, "rank");
+  }
   if (reading.source == c4d::DumpSource::kRas) {
     return "No rank is found to hang in what RAS tells of " + std::to_string(reading.ranks_seen) + " of " +
            Count(all, "rank");
@@ -73,6 +79,8 @@ std::string GroupWords(const Observation& observation, uint32_t index) {
 
 // For how long it has been so without what was only supposed; none where little is left.
 std::optional<Duration> KnownSince(const DumpReading& reading, const Verdict& verdict) {
+  const bool is_slow = verdict.kind == VerdictKind::kRankCommSlow || verdict.kind == VerdictKind::kRankNonCommSlow;
+  if (is_slow) return verdict.since;
   if (!verdict.since || *verdict.since - reading.stood_for < reading.stood_for) return std::nullopt;
   return *verdict.since - reading.stood_for;
 }

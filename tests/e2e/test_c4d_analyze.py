@@ -271,3 +271,29 @@ def test_reports_of_nccl_ras_name_a_rank_when_two_of_them_agree(home, tmp_path):
     (folder / "two").write_text(ras_report("2026-06-19 06:52:00", behind=5, missing=[2]))
     answer = analyze(home, folder)
     assert accused(answer) == [] and answer["ranks_not_seen"] == [2]
+
+
+def inspector_line(rank, step, took_us):
+    header = {"id": "0x7f8c496ae9f661", "rank": rank, "n_ranks": 4, "nnodes": 1}
+    metadata = {"inspector_output_format_version": "v4.0", "git_rev": "", "rec_mechanism": "profiler_plugin",
+                "dump_timestamp_us": 1_748_030_377_000_000 + step * 100_000, "hostname": "h", "pid": 1000 + rank}
+    operation = {"coll": "AllReduce", "coll_sn": step, "coll_msg_size_bytes": 1 << 20, "coll_exec_time_us": took_us,
+                 "coll_timing_source": "kernel_gpu", "coll_algobw_gbs": 277.2, "coll_busbw_gbs": 485.1}
+    return json.dumps({"header": header, "metadata": metadata, "coll_perf": operation}) + "\n"
+
+
+def test_logs_of_the_nccl_inspector_say_who_comes_late(home, tmp_path):
+    folder = tmp_path / "inspector"
+    folder.mkdir()
+    for rank in range(4):
+        lines = [inspector_line(rank, step, 22_000 if step > 200 and rank != 2 else 2_000) for step in range(600)]
+        (folder / f"h-pid{1000 + rank}.log").write_text("".join(lines) + "no JSON\n" * (rank == 1))
+    answer = analyze(home, folder)
+    assert [(verdict["kind"], verdict["level"], verdict["ranks"]) for verdict in answer["verdicts"]] == [
+        ("RankNonCommSlow", "Info", [2])]
+    assert "Rank 2 is process 1002 on h." in answer["verdicts"][0]["evidence"]
+    assert answer["files_used_in_part"] == [{"file": "h-pid1001.log", "reason": "has 1 line that can't be used"}]
+    told = home.call("c4d", "analyze", str(folder))
+    assert told.stdout.startswith("Rank 2 is slow outside communication (RankNonCommSlow)")
+    (folder / "h-pid1003.log").unlink()
+    assert accused(analyze(home, folder)) == []
