@@ -179,8 +179,10 @@ const Command kC4dCommand = {
     .summary = "which rank hangs or is slow, in the communication or outside",
     .details =
         "Prints what C4D has found in a job: what holds now, with what it rests on, and below it all that was found, "
-        "also after the job has ended. With --follow only the latter, a line for each finding, as they come, and on standard error "
-        "when nobody leads the job, so that nothing is looked for; with --json too an object for each. With --json alone: verdicts, those that hold now (of each: kind, level, "
+        "also after the job has ended. With --follow only the latter, a line for each finding, as they come, and on "
+        "standard error "
+        "when nobody leads the job, so that nothing is looked for; with --json too an object for each. With --json "
+        "alone: verdicts, those that hold now (of each: kind, level, "
         "ranks, is_group, node, since, text, evidence, as below), findings (of each: time, round, and the verdicts "
         "that held from then "
         "on), and is_on, whether the job is looked at.\n\n"
