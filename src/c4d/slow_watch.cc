@@ -2,9 +2,9 @@
 
 #include <algorithm>
 #include <bit>
-#include <functional>
 #include <iterator>
 #include <string>
+#include <utility>
 
 #include "core/count.h"
 
@@ -174,7 +174,7 @@ std::vector<Verdict> SlowWatch::CloseWindow(Duration length, std::span<const Com
     if (is_late && tally.history.slow() >= windows) late.push_back(Rank{rank});
   }
   LeaveOutWholeGroups(late, communicators);
-  std::ranges::stable_sort(late, std::greater(), [&](Rank rank) { return ranks_[Value(rank)].late; });
+  std::ranges::sort(late, {}, [&](Rank rank) { return std::pair(-ranks_[Value(rank)].late, rank); });
   std::vector<Verdict> verdicts;
   for (const Rank rank : late) {
     if (verdicts.size() < limits_.verdicts_max) verdicts.push_back(LateVerdict(rank, ranks_[Value(rank)], length));
